@@ -1,0 +1,9 @@
+"""Exit statuses of every sqlqd command, in one place (sysexits.h where it has a number)."""
+
+OK = 0
+FAILED = 1
+USAGE = 2
+IO = 74
+BUSY = 75
+DENIED = 77
+CONFIG = 78

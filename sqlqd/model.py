@@ -1,0 +1,350 @@
+"""The queue's plain values: what a job, a claim, an outcome and a verdict are. Imports nothing of ours.
+
+Times called `…_at` or `until` are Unix seconds; `…_awake` are seconds of the clock's `awake` hand;
+lengths are seconds.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+DEFAULT_MAX_ATTEMPTS = 20
+DEFAULT_MAX_CRASHES = 3
+PRIORITIES = range(-100, 101)
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """A job as a producer states it; what is None is filled in by the store."""
+
+    queue: str
+    payload: str = ""
+    run_at: float | None = None
+    delay: float = 0.0
+    """Seconds after now; counts where `run_at` is None."""
+    priority: int = 0
+    key: str | None = None
+    max_attempts: int | None = None
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueued:
+    """The id of a live job, and whether this call made it or found it by its key."""
+
+    id: str
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A live job as it stands in its row."""
+
+    id: str
+    queue: str
+    payload: str
+    priority: int
+    run_at: float
+    attempts: int
+    """Claims so far; in a claim, the one that it is."""
+    max_attempts: int | None
+    """None: the queue's."""
+    key: str | None
+    created_at: float
+    last_error: str | None
+    crashes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the store must know of a queue to give out its jobs."""
+
+    name: str
+    lease: float = 30.0
+    concurrency: int | None = None
+    """At most this many leased at once, over all workers and daemons on the file."""
+    max_attempts: int = DEFAULT_MAX_ATTEMPTS
+    max_crashes: int = DEFAULT_MAX_CRASHES
+    max_payload: int | None = None
+    """Bytes."""
+    json: bool = False
+    keep_done: float = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who claims: a worker by its uid, which is new for every process, with what names it to people."""
+
+    uid: str
+    slot: int
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One job given to one holder for the length of a lease. The token is the right to end it."""
+
+    job: Job
+    token: str
+    max_attempts: int
+    """The one in force: the job's own, else the queue's."""
+    claimed_at: float
+    until: float
+    until_awake: float
+    keep_done: float
+    blocks: int = 0
+    """How often in a row the queue's command could not be started."""
+
+
+@dataclass(frozen=True, slots=True)
+class Buried:
+    """A job that a claim moved to the dead ones, since it can never run (again)."""
+
+    id: str
+    queue: str
+    attempts: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a look for work brought: a claim or none, and what had to be buried on the way."""
+
+    claim: Claim | None
+    buried: tuple[Buried, ...] = ()
+
+
+class Ended(Enum):
+    """How a command's run ended."""
+
+    EXITED = "exited"
+    SIGNALLED = "signalled"
+    TIMED_OUT = "timeout"
+    NOT_STARTED = "not started"
+    """The command or the machine is at fault: nobody's among the jobs."""
+    UNFIT = "unfit"
+    """This job can never be started: its payload does not fit into a process."""
+    INTERRUPTED = "interrupted"
+    """Ended by us because the daemon stops."""
+    CANCELLED = "cancelled"
+    LEASE_LOST = "lease lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One run of a command, from start to end."""
+
+    how: Ended
+    started_at: float
+    duration: float
+    code: int | None = None
+    """The exit status, where it exited."""
+    signal: int | None = None
+    detail: str = ""
+    """What a person needs beside code and signal: the system's word, the limit that was met."""
+    output: str = ""
+    """The tail of what it wrote, at most 8 KiB, fit to be stored."""
+    cpu: float | None = None
+    """Seconds of processor time of the command and the children that it waited for."""
+    lasting: bool = False
+    """With NOT_STARTED: the queue's command is at fault, not a passing lack of processes or descriptors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """How long to wait after a failure: initial x factor^n, capped, give or take a fraction."""
+
+    initial: float = 10.0
+    factor: float = 2.0
+    max: float = 3600.0
+    jitter: float = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What decides about a failed attempt."""
+
+    backoff: Backoff = Backoff()
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """It succeeded: the job goes, a record may stay."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """It failed and may try again, not before `at`."""
+
+    at: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bury:
+    """It failed for good: to the dead jobs."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """It never had its chance: back as it was, the attempt given back."""
+
+    reason: str
+    at: float | None = None
+    """Not before; None: at once."""
+    block: float = 0.0
+    """Seconds that the whole queue is held, where its command cannot be started."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Taken away by a person: recorded as cancelled, not dead."""
+
+
+Verdict = Done | Retry | Bury | Release | Cancel
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What came of settling: whether the claim was still ours, and the next one where it was asked for."""
+
+    kept: bool
+    next: Taken = Taken(None)
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What waits: how many jobs are due now (up to the limit asked for) and when the next one is."""
+
+    due: int
+    next_at: float | None
+
+
+class State(Enum):
+    """A job's state, derived from its row."""
+
+    READY = "ready"
+    SCHEDULED = "scheduled"
+    RUNNING = "running"
+    DEAD = "dead"
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which jobs: every condition that is set must hold."""
+
+    ids: tuple[str, ...] = ()
+    """Whole ids or unique prefixes of at least 6 characters."""
+    queue: str | None = None
+    states: frozenset[State] = frozenset()
+    """Empty: every state that the verb can act on."""
+    key: str | None = None
+    error: str | None = None
+    older_than: float | None = None
+    newer_than: float | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One ended attempt of a job that is live or dead."""
+
+    number: int
+    started_at: float
+    ended_at: float
+    outcome: str
+    exit_code: int | None
+    signal: int | None
+    cpu: float | None
+    error: str
+    worker: str
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One job as a person sees it, wherever it stands. `None` where its state has no such thing."""
+
+    id: str
+    queue: str
+    state: State
+    attempts: int
+    key: str | None = None
+    payload: str | None = None
+    priority: int | None = None
+    run_at: float | None = None
+    locked_until: float | None = None
+    locked_by: str | None = None
+    max_attempts: int | None = None
+    created_at: float | None = None
+    claimed_at: float | None = None
+    last_error: str | None = None
+    crashes: int | None = None
+    died_at: float | None = None
+    reason: str | None = None
+    ended_at: float | None = None
+    outcome: str | None = None
+    duration: float | None = None
+    exit_code: int | None = None
+    history: tuple[Attempt, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCount:
+    """One queue at a glance."""
+
+    name: str
+    ready: int = 0
+    scheduled: int = 0
+    running: int = 0
+    dead: int = 0
+    oldest_ready_at: float | None = None
+    paused_at: float | None = None
+    paused_until: float | None = None
+    blocked_until: float | None = None
+    blocked_reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSeen:
+    """A worker process and what it holds."""
+
+    uid: str
+    daemon_pid: int
+    slot: int
+    pid: int
+    started_at: float
+    job_id: str | None = None
+    queue: str | None = None
+    claimed_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonSeen:
+    """A daemon as it announced itself; whether it still lives is the lock's to say."""
+
+    pid: int
+    started_at: float
+    loaded_at: float
+    version: str
+    config: str
+    workers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """Everything `status` shows, read in one transaction."""
+
+    now: float
+    queues: tuple[QueueCount, ...]
+    workers: tuple[WorkerSeen, ...]
+    daemons: tuple[DaemonSeen, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """What an operator's verb changed, and what it left alone with the reason."""
+
+    jobs: tuple[Record, ...]
+    skipped: tuple[tuple[str, str], ...] = ()

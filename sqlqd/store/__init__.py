@@ -1,0 +1,1 @@
+"""Where jobs are kept. Nothing above this package knows SQL, SQLite or its errors."""

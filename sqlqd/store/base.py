@@ -1,0 +1,193 @@
+"""What a store of jobs does, in verbs named by intent; `tests/store` holds the suite that defines them.
+
+A store has its clock from whoever opens it and reads it after the write lock is had. Expected results
+are values: no job is `Taken(None)`, a lost lease is `False`. What can pass by itself is `StoreBusy`;
+only loops catch it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Protocol
+
+from sqlqd.model import (
+    Claim,
+    DaemonSeen,
+    Enqueued,
+    Holder,
+    NewJob,
+    Outcome,
+    Outlook,
+    Overview,
+    Record,
+    Rules,
+    Selection,
+    Settled,
+    Taken,
+    Touched,
+    Verdict,
+)
+
+
+class StoreError(Exception):
+    """The store cannot do it; the text tells a person what to do next."""
+
+
+class StoreBusy(StoreError):
+    """Others kept it locked for all of the time allowed; nothing was changed."""
+
+
+class Interrupted(StoreBusy):
+    """The wait for the lock was given up because the caller's stop flag was raised."""
+
+
+class StoreMissing(StoreError):
+    """There is no database at that path, or its directory is missing."""
+
+
+class StoreDenied(StoreError):
+    """The system refuses this user the file or its directory."""
+
+
+class StoreFailed(StoreError):
+    """Input or output failed: disk full, I/O error, damaged file."""
+
+
+class StoreReplaced(StoreError):
+    """The file at the path is no longer the one that was opened."""
+
+
+class StoreForeign(StoreError):
+    """The file is not ours to use: another application's tables, or a schema newer than this program."""
+
+
+class JobRefused(StoreError):
+    """A new job breaks a rule of the schema; the text names it."""
+
+
+class Store(Protocol):
+    """A queue's storage. One object a process; it never crosses a fork."""
+
+    def close(self) -> None:
+        """Give up the connection. The object is useless afterwards."""
+        ...
+
+    # In: producers.
+
+    def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
+        """Add all or none; on disk when it returns. One answer a job, in order."""
+        ...
+
+    # Out: workers.
+
+    def claim(self, holder: Holder, queues: Sequence[Rules], *, after: str = "") -> Taken:
+        """Give out the next job, its attempts raised, under a fresh token.
+
+        Lost jobs come first; then the queues that have something due take turns, beginning behind
+        `after`; within a queue the higher priority, then the earlier `run_at`, then the order of
+        arrival. Paused, blocked and full queues are passed over. Jobs that can never run are buried
+        on the way. Raises Interrupted when the stop flag was raised while it waited for the lock.
+        """
+        ...
+
+    def renew(self, claim: Claim, lease: float) -> Claim | None:
+        """The claim with a lease of `lease` seconds from now; None: it is no longer ours.
+
+        Tries for the lock once and raises StoreBusy: its caller watches a command and must not wait.
+        """
+        ...
+
+    def settle(
+        self,
+        claim: Claim,
+        verdict: Verdict,
+        outcome: Outcome | None = None,
+        *,
+        then: tuple[Holder, Sequence[Rules]] | None = None,
+    ) -> Settled:
+        """End a claim, the only way out of one; and claim the next job in the same transaction.
+
+        Matches the token; where it does not match nothing is changed, `kept` is False and nothing is
+        claimed. `outcome` goes into the log of attempts and the record of a done job.
+        """
+        ...
+
+    def unblock(self, queue: str) -> None:
+        """A command of the queue could be started: the queue is no longer held."""
+        ...
+
+    # Upkeep: processes.
+
+    def worker_started(self, holder: Holder, daemon_pid: int, *, replaces: Iterable[str] = ()) -> int:
+        """Announce a worker; end the leases of the dead ones whose uids it replaces. How many ended.
+
+        Their jobs become claimable at once, each with one crash more.
+        """
+        ...
+
+    def end_leases(self, uids: Iterable[str]) -> int:
+        """End the leases of workers that are known dead, and forget them. How many ended."""
+        ...
+
+    def worker_stopped(self, uid: str) -> None:
+        """Forget a worker that ends in order."""
+        ...
+
+    def daemon_started(self, daemon: DaemonSeen) -> None:
+        """Announce a daemon, or its new configuration; forget those whose pids are not alive."""
+        ...
+
+    def forget_daemons(self, alive: Iterable[int]) -> None:
+        """Forget daemons and workers whose daemon's pid is not among the living."""
+        ...
+
+    def expire_leases(self) -> int:
+        """End every lease whose end has passed on the awake clock or that is of another boot."""
+        ...
+
+    def outlook(self, queues: Sequence[Rules], *, limit: int) -> Outlook:
+        """How many jobs could be claimed now, up to `limit`, and when the next could be.
+
+        Passes over what `claim` passes over, so that whoever waits on the answer does not spin.
+        """
+        ...
+
+    def tidy(self, *, budget: float = 0.02) -> bool:
+        """One small step of housekeeping: old records, folded counters. True: there is more to do."""
+        ...
+
+    def checkpoint(self) -> int:
+        """Copy the log back into the database without waiting for anyone. Bytes left in the log."""
+        ...
+
+    def check_file(self) -> None:
+        """Raise StoreReplaced where the path no longer leads to the open file (by stat alone)."""
+        ...
+
+    # The operator's desk.
+
+    def overview(self, configured: Iterable[str]) -> Overview:
+        """Counts by queue and state, workers and daemons."""
+        ...
+
+    def find(self, selection: Selection) -> Iterator[Record]:
+        """The jobs of a selection, without their histories; read as they are asked for."""
+        ...
+
+    def record(self, id_or_prefix: str) -> Record | None:
+        """One job, whole, with its history. Raises StoreError where a prefix fits several."""
+        ...
+
+    def retry(self, selection: Selection, *, dry_run: bool = False) -> Touched:
+        """Dead jobs live again with fresh attempts; those waiting in backoff are due now."""
+        ...
+
+    def cancel(self, selection: Selection, *, dry_run: bool = False) -> Touched:
+        """Take waiting jobs away, each recorded as cancelled; running ones are skipped."""
+        ...
+
+    def purge(self, selection: Selection, *, dry_run: bool = False) -> Touched:
+        """Delete dead jobs, or with the state done the records of ended ones."""
+        ...
+
+
+Opener = Callable[[], Store]
+"""Opens a store in the process that calls it."""
