@@ -1,0 +1,84 @@
+"""Records of what happens, one line each, to standard error: JSON, or text for people on a terminal.
+
+A record never waits for its reader and never raises: where the reader is stuck or gone it is dropped and
+counted. A line holds at most 4096 bytes, which the kernel writes to a pipe in one piece, so that the
+records of several processes never mix. The payload of a job is never logged.
+"""
+
+import os
+from collections.abc import Callable, Mapping, MutableMapping
+from datetime import UTC, datetime
+from typing import Any
+
+import structlog
+
+from sqlqd import render
+from sqlqd.clock import Clock, SystemClock
+from sqlqd.events import EVENTS
+from sqlqd.logpipe import LogPipe
+
+Fields = MutableMapping[str, Any]
+
+_FORMATS = ("auto", "json", "console")
+_OURS = frozenset({"event", "level", "timestamp"})
+_STANDARD_ERROR = 2
+
+
+class _State:
+    """What this process logs to; a child of a fork inherits it."""
+
+    clock: Clock = SystemClock()
+    pipe: LogPipe | None = None
+    logger: Any = None
+
+
+def setup(log_format: str, level: str, *, clock: Clock | None = None, fd: int = _STANDARD_ERROR) -> None:
+    """Log to `fd` from now on. `log_format` is auto, json or console; `level` one of events.LEVELS."""
+    if log_format not in _FORMATS:
+        raise ValueError(f"log_format is one of {', '.join(_FORMATS)}, not {log_format!r}")
+    if _State.pipe is not None:
+        _State.pipe.close()
+    _State.clock = clock or SystemClock()
+    _State.pipe = LogPipe(fd)
+    people = log_format == "console" or (log_format == "auto" and os.isatty(fd))
+    _State.logger = structlog.wrap_logger(
+        _State.pipe,
+        processors=[_stamp, _console(fd) if people else _json],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+    )
+
+
+def event(name: str, /, **fields: object) -> None:
+    """Log one event of the table. A field that is None does not apply and is left out."""
+    if _State.logger is None:
+        setup("auto", "info")
+    said = {f"{key}_" if key in _OURS else key: value for key, value in fields.items() if value is not None}
+    getattr(_State.logger, EVENTS[name].level)(name, **said)
+
+
+def dropped() -> int:
+    """How many records this process could not write so far."""
+    return _State.pipe.dropped if _State.pipe is not None else 0
+
+
+def _stamp(_logger: object, level: str, fields: Fields) -> Fields:
+    moment = datetime.fromtimestamp(_State.clock.wall(), UTC)
+    core = {
+        "timestamp": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "level": level,
+        "event": fields.pop("event"),
+    }
+    return {**core, "pid": os.getpid(), **fields}
+
+
+def _json(_logger: object, _level: str, fields: Mapping[str, Any]) -> str:
+    return render.as_json(fields)
+
+
+def _console(fd: int) -> Callable[[object, str, Mapping[str, Any]], str]:
+    colour = os.isatty(fd) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+    def rendered(_logger: object, _level: str, fields: Mapping[str, Any]) -> str:
+        return render.as_text(fields, EVENTS[fields["event"]].wording, colour=colour)
+
+    return rendered
