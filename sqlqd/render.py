@@ -85,7 +85,7 @@ def _fitted(fields: Mapping[str, Any], render: Callable[[Mapping[str, Any]], str
         key = max(values, key=lambda name: _size(values[name]))
         values[key] = _shortened(str(values[key]), excess)
         line = render(values)
-    core = {key: values[key] for key in ("timestamp", "level", "event") if key in values}
+    core: dict[str, Any] = {key: values[key] for key in ("timestamp", "level", "event") if key in values}
     return render({**core, "cut": True})
 
 
