@@ -1,19 +1,36 @@
-"""What the configuration says, as plain values, and where it is found. `load` is the only way to one.
+"""The configuration: where it is found, and how its text becomes plain values or a list of what is wrong."""
 
-Each key is declared once, here: its field, what it may be, its default and its text.
-"""
-
-import math
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import MappingProxyType
+from typing import Any
 
-from sqlqd import model
+from sqlqd import tables
+from sqlqd.kinds import Path as Place
+from sqlqd.kinds import show
+from sqlqd.printable import printable
+from sqlqd.settings import DAEMON_KEYS, QUEUE_KEYS, Config, Daemon, Queue
+from sqlqd.tables import Problem
+
+__all__ = ["Config", "ConfigDenied", "ConfigError", "Daemon", "Queue", "load", "locate"]
 
 SYSTEM_PATH = Path("/etc/sqlqd/sqlqd.toml")
 ENVIRONMENT = "SQLQD_CONFIG"
+
+_TABLES = ("daemon", "defaults", "queues")
+_LARGEST = 1024 * 1024
+"""Bytes of a configuration file; what is longer is something else."""
+_LONGEST_NAME = 200
+_POSITION = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+_HUGE = re.compile(r"[0-9_]{4000}")
+_PLAINER = {
+    "Cannot overwrite": "this key is set twice",
+    "Cannot mutate": "this key is set twice",
+    "Cannot declare": "this table is there twice",
+}
+"""What tomllib says in its own words, by its beginning."""
 
 
 class ConfigError(Exception):
@@ -29,80 +46,144 @@ class ConfigDenied(ConfigError):
     """The system refuses this user the file."""
 
 
-def _processors() -> int:
-    return max(2, len(os.sched_getaffinity(0)))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Daemon:
-    """The table [daemon]. Lengths are seconds."""
-
-    database: Path
-    workers: int = field(default_factory=_processors)
-    drain_timeout: float = 30.0
-    busy_timeout: float = 5.0
-    log_level: str = "info"
-    log_format: str = "auto"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Queue:
-    """One table [queues.NAME], with [defaults] worked in. Lengths are seconds, sizes bytes."""
-
-    name: str
-    command: str | tuple[str, ...]
-    concurrency: int | None = None
-    lease: float = 30.0
-    timeout: float = math.inf
-    kill_grace: float = 10.0
-    max_attempts: int = model.DEFAULT_MAX_ATTEMPTS
-    max_crashes: int = model.DEFAULT_MAX_CRASHES
-    backoff: model.Backoff = model.Backoff()
-    json: bool = False
-    max_payload: int = 65_536
-    keep_done: float = 86_400.0
-    cwd: Path = Path("/")
-    env: Mapping[str, str] = MappingProxyType({})
-    payload_env: bool = True
-    log_output: bool = True
-    drain_timeout: float = 30.0
-
-    @property
-    def rules(self) -> model.Rules:
-        """What the store must know of it."""
-        return model.Rules(
-            name=self.name,
-            lease=self.lease,
-            concurrency=self.concurrency,
-            max_attempts=self.max_attempts,
-            max_crashes=self.max_crashes,
-            max_payload=self.max_payload,
-            json=self.json,
-            keep_done=self.keep_done,
-        )
-
-    @property
-    def policy(self) -> model.Policy:
-        """What decides about its failures."""
-        return model.Policy(backoff=self.backoff)
-
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    """One configuration file, checked."""
-
-    path: Path
-    """Absolute."""
-    daemon: Daemon
-    queues: Mapping[str, Queue]
-
-
 def locate(explicit: str | None, environ: Mapping[str, str]) -> Path:
-    """The configuration file to use, absolute; raises ConfigError where none is named and none stands ready."""
+    """The configuration file to use, absolute; ConfigError where none is named and none is in place."""
     named = explicit or environ.get(ENVIRONMENT)
-    return Path(os.path.abspath(named)) if named else SYSTEM_PATH  # noqa: PTH100 - resolve() would follow links
+    if named:
+        # Not resolve(): what is relative in the file is relative to the name that the person used.
+        return Path(os.path.abspath(named))  # noqa: PTH100
+    if not os.path.lexists(SYSTEM_PATH):
+        here = " (there is a ./sqlqd.toml: use it by -c sqlqd.toml)" if Path("sqlqd.toml").exists() else ""
+        raise ConfigError(
+            f"no configuration: looked for --config, ${ENVIRONMENT} and {SYSTEM_PATH}{here}; "
+            "`sqlqd init` writes one for a project of your own"
+        )
+    return SYSTEM_PATH
 
 
 def load(path: Path) -> Config:
     """Read and check a configuration file; raises ConfigError with every problem of it."""
-    raise ConfigError(f"{path}:1: not read yet")
+    path = Path(os.path.abspath(path))  # noqa: PTH100 - as in locate
+    text = _text(path)
+    raw = _parsed(path, text)
+    problems: list[Problem] = []
+    config = _checked(path, raw, problems)
+    if config is None:
+        raise ConfigError(*_lines(path, text, problems))
+    return config
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(_LARGEST + 1)
+    except PermissionError:
+        raise ConfigDenied(
+            f"{path}: no permission to read it; root or a member of the group that owns it can"
+        ) from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+    if len(data) > _LARGEST:
+        raise ConfigError(f"{path}: is larger than 1 MiB and cannot be a configuration")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{path}:{line}: is not UTF-8 here: save the file as UTF-8") from None
+
+
+def _parsed(path: Path, text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ConfigError(f"{path}:1: arrays or tables are nested too deep") from None
+    except ValueError as error:
+        said = str(error)
+        place = _POSITION.search(said)
+        line = text.rstrip().count("\n") + 1
+        if place:
+            line = int(place[1] or line)
+            said = said[: place.start()]
+        elif not isinstance(error, tomllib.TOMLDecodeError):
+            said = "a number is too long"
+            line = 1 + next((at for at, each in enumerate(text.split("\n")) if _HUGE.search(each)), 0)
+        raise ConfigError(f"{path}:{line}: {_plain(said)}") from None
+
+
+def _plain(said: str) -> str:
+    return next((text for start, text in _PLAINER.items() if said.startswith(start)), printable(said))
+
+
+def _checked(path: Path, raw: Mapping[str, Any], problems: list[Problem]) -> Config | None:
+    problems += [
+        ((name,), f"unknown table{tables.meant(name, _TABLES)}") for name in raw if name not in _TABLES
+    ]
+    daemon = _table(raw, "daemon", DAEMON_KEYS, problems)
+    if "database" not in raw.get("daemon", {}):
+        problems.append((("daemon", "database"), "is missing: say where the queue's file is to be"))
+    defaults = _table(raw, "defaults", QUEUE_KEYS, problems)
+    queues = raw.get("queues", {})
+    if not isinstance(queues, dict):
+        problems.append((("queues",), f"must be tables such as [queues.mail], not {show(queues)}"))
+        queues = {}
+    if "drain_timeout" in daemon:
+        defaults.setdefault("drain_timeout", daemon["drain_timeout"])
+    read = {name: _queue(name, queue, raw.get("defaults", {}), problems) for name, queue in queues.items()}
+    if problems:
+        return None
+    return Config(
+        path=path,
+        daemon=Daemon(**_absolute(daemon, path.parent)),
+        queues={
+            name: Queue(name=name, **_absolute(defaults | own, path.parent)) for name, own in read.items()
+        },
+    )
+
+
+def _table(
+    raw: Mapping[str, Any], name: str, keys: Mapping[str, tables.Key], problems: list[Problem]
+) -> dict[str, Any]:
+    table = raw.get(name, {})
+    if isinstance(table, dict):
+        return tables.fill(table, keys, (name,), problems)
+    problems.append(((name,), f"must be a table, not {show(table)}"))
+    return {}
+
+
+def _queue(name: str, raw: object, defaults: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
+    at = ("queues", name)
+    if not name.isprintable() or not name.strip() or len(name) > _LONGEST_NAME:
+        problems.append((at, f"a queue's name is 1 to {_LONGEST_NAME} characters that can be shown"))
+    if not isinstance(raw, dict):
+        problems.append((at, f"must be a table, not {show(raw)}"))
+        return {}
+    if "command" not in raw and "command" not in defaults:
+        problems.append(((*at, "command"), "is missing: say what runs for each job"))
+    return tables.fill(raw, QUEUE_KEYS, at, problems)
+
+
+def _absolute(values: Mapping[str, Any], base: Path) -> dict[str, Any]:
+    """The values with paths counted from the configuration's directory."""
+    return {name: base / value if name in {"database", "cwd"} else value for name, value in values.items()}
+
+
+def _lines(path: Path, text: str, problems: Iterable[Problem]) -> list[str]:
+    """The problems as `file:line: text`, in the order of the file."""
+    from sqlqd import tomlpos  # noqa: PLC0415 - only needed when something is wrong
+
+    known = tomlpos.lines(text)
+    told = sorted((_line(known, at), f"{_where(at)}: {what}") for at, what in problems)
+    return [f"{path}:{line}: {what}" for line, what in told]
+
+
+def _line(known: Mapping[Place, int], at: Place) -> int:
+    while at and at not in known:
+        at = at[:-1]
+    return known.get(at, 1)
+
+
+def _where(at: Place) -> str:
+    if at[0] == "queues" and len(at) > 1:
+        rest = tables.spell(at[2:])
+        return f"queue {show(at[1])}" + (f": {rest}" if rest else "")
+    return tables.spell(at)

@@ -1,0 +1,207 @@
+"""What a value of the configuration may be: readers of one raw TOML value each.
+
+A reader returns the value to use or raises Unfit with a text fit for a person.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from sqlqd import units
+from sqlqd.printable import printable
+
+Path = tuple[str | int, ...]
+Kind = Callable[[Any], Any]
+"""Any: a raw TOML value goes in, and what comes out is checked by the field that declares it."""
+
+_SHOWN = 40
+"""Characters of a wrong value that a message repeats."""
+_HUGE = 10**30
+
+
+class Unfit(ValueError):
+    """The value cannot be used; `problems` are (place below the value, text)."""
+
+    def __init__(self, text: str = "", *, problems: tuple[tuple[Path, str], ...] = ()) -> None:
+        """One problem of the whole value by its text, or several below it."""
+        super().__init__(text)
+        self.problems = problems or (((), text),)
+
+
+def show(raw: object) -> str:
+    """A raw value as TOML writes it, cut to a few words."""
+    match raw:
+        case bool():
+            shown = str(raw).lower()
+        case str():
+            shown = '"' + printable(raw.replace("\\", "\\\\").replace('"', '\\"')) + '"'
+        case dict():
+            shown = "a table"
+        case list():
+            shown = "an array"
+        case int() if abs(raw) > _HUGE:
+            shown = "a number far too large"
+        case _:
+            shown = str(raw)
+    return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
+
+
+def whole(low: int, high: int) -> Kind:
+    """A whole number from `low` to `high`."""
+
+    def read(raw: object) -> int:
+        if isinstance(raw, bool) or not isinstance(raw, int) or not low <= raw <= high:
+            raise Unfit(f"must be a whole number from {low} to {high}, not {show(raw)}")
+        return raw
+
+    return read
+
+
+def number(low: float, high: float) -> Kind:
+    """A finite number from `low` to `high`."""
+
+    def read(raw: object) -> float:
+        if isinstance(raw, bool) or not isinstance(raw, (int, float)) or not low <= raw <= high:
+            raise Unfit(f"must be a number from {low:g} to {high:g}, not {show(raw)}")
+        return float(raw)
+
+    return read
+
+
+def length(low: float, high: float, *, infinite: bool = False) -> Kind:
+    """A length of time in seconds: a number, or text in systemd's spelling."""
+
+    def read(raw: object) -> float:
+        if isinstance(raw, str):
+            try:
+                seconds = units.duration(raw)
+            except ValueError as wrong:
+                raise Unfit(str(wrong)) from None
+            if math.isinf(seconds) and not infinite:
+                raise Unfit('cannot be "infinity"')
+        elif not isinstance(raw, (int, float)) or isinstance(raw, bool):
+            raise Unfit(f'must be a length of time, such as 30 or "30s", not {show(raw)}')
+        elif isinstance(raw, float) and not math.isfinite(raw):
+            without_end = ' (write "infinity" for no limit)' if infinite else ""
+            raise Unfit(f"must be a length of time, not {show(raw)}{without_end}")
+        else:
+            seconds = raw
+        if seconds < low:
+            raise Unfit(f"must be at least {units.spell(low)}, not {show(raw)}")
+        if seconds > high and not math.isinf(seconds):
+            raise Unfit(f"must be at most {units.spell(high)}, not {show(raw)}")
+        return float(seconds)
+
+    return read
+
+
+def size(low: int, high: int) -> Kind:
+    """A size in bytes: a whole number, or text such as "64KiB"."""
+
+    def read(raw: object) -> int:
+        if isinstance(raw, str):
+            try:
+                count = units.size(raw)
+            except ValueError as wrong:
+                raise Unfit(str(wrong)) from None
+        elif isinstance(raw, int) and not isinstance(raw, bool):
+            count = raw
+        else:
+            raise Unfit(f'must be a size in bytes, such as 65536 or "64KiB", not {show(raw)}')
+        if not low <= count <= high:
+            raise Unfit(f"must be from {units.spell_size(low)} to {units.spell_size(high)}, not {show(raw)}")
+        return count
+
+    return read
+
+
+def flag(raw: object) -> bool:
+    """`true` or `false`."""
+    if not isinstance(raw, bool):
+        raise Unfit(f"must be true or false, not {show(raw)}")
+    return raw
+
+
+def choice(meanings: Mapping[str, object]) -> Kind:
+    """One of a few words, each with what it stands for."""
+
+    def read(raw: object) -> object:
+        if not isinstance(raw, str) or raw not in meanings:
+            known = ", ".join(f'"{word}"' for word in meanings)
+            raise Unfit(f"must be one of {known}, not {show(raw)}")
+        return meanings[raw]
+
+    return read
+
+
+def words(*known: str) -> Kind:
+    """One of a few words, which stand for themselves."""
+    return choice({word: word for word in known})
+
+
+def _text(raw: object) -> str:
+    if not isinstance(raw, str):
+        raise Unfit(f"must be text in quotes, not {show(raw)}")
+    if "\0" in raw:
+        raise Unfit("cannot contain a NUL character")
+    return raw
+
+
+def path(raw: object) -> str:
+    """The path of a file or directory."""
+    text = _text(raw)
+    if not text:
+        raise Unfit("cannot be empty")
+    if text.startswith("~"):
+        raise Unfit('"~" is not replaced by a home directory here: write the whole path')
+    return text
+
+
+def database(raw: object) -> str:
+    """The path of a database, which lives in a file."""
+    text = path(raw)
+    if text.startswith((":memory:", "file:")) or text.endswith("/"):
+        raise Unfit(f"must be the path of a file, not {show(raw)}")
+    return text
+
+
+def command(raw: object) -> str | tuple[str, ...]:
+    """Text for /bin/sh, or the words of a program and its arguments."""
+    if isinstance(raw, str):
+        if not raw.strip():
+            raise Unfit("cannot be empty")
+        return _text(raw)
+    if not isinstance(raw, list) or not raw:
+        raise Unfit(f'must be text for a shell, or an array such as ["prog", "argument"], not {show(raw)}')
+    found: list[tuple[Path, str]] = []
+    for at, word in enumerate(raw):
+        try:
+            _text(word)
+        except Unfit as unfit:
+            found.append(((at,), str(unfit)))
+    if found:
+        raise Unfit(problems=tuple(found))
+    if not raw[0]:
+        raise Unfit("the first word names the program and cannot be empty")
+    return tuple(raw)
+
+
+def environment(raw: object) -> Mapping[str, str]:
+    """Names and values for a command's environment."""
+    if not isinstance(raw, dict):
+        raise Unfit(f'must be a table such as {{ LANG = "C.UTF-8" }}, not {show(raw)}')
+    found: list[tuple[Path, str]] = []
+    for name, value in raw.items():
+        if not name or "=" in name or "\0" in name:
+            found.append(((name,), f"{show(name)} cannot be the name of a variable"))
+        elif name.startswith("SQLQD_"):
+            found.append(((name,), "names that begin with SQLQD_ are set by the daemon"))
+        # A value may be a secret: it is never repeated.
+        if not isinstance(value, str):
+            found.append(((name,), "must be text in quotes"))
+        elif "\0" in value:
+            found.append(((name,), "cannot contain a NUL character"))
+    if found:
+        raise Unfit(problems=tuple(found))
+    return MappingProxyType(dict(raw))

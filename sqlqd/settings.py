@@ -1,0 +1,161 @@
+"""What a configuration may say: its tables as plain values, and each of their keys declared once.
+
+A key is its field, what it may be, its default and its text. `sqlqd.config.load` makes these objects.
+"""
+
+# ruff: noqa: RUF009 - key() is how dataclasses.field() is called here
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlqd import kinds, model, tables
+from sqlqd.board import SLOTS
+from sqlqd.tables import key
+
+_HOUR = 3600.0
+_DAY = 86_400.0
+_YEAR = 31_557_600.0
+_LARGEST_PAYLOAD = 256 * 1024**2
+_MANY = 1_000_000
+
+
+def _processors() -> int:
+    return min(max(2, len(os.sched_getaffinity(0))), SLOTS - 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Daemon:
+    """The table [daemon]. Lengths are seconds."""
+
+    database: Path = key(kinds.database, "the queue's file; relative to the configuration file")
+    workers: int = key(
+        kinds.whole(1, SLOTS - 1),
+        "worker processes, which is how many commands run at once; default: the processors, at least 2",
+        make=_processors,
+    )
+    drain_timeout: float = key(
+        kinds.length(0, _YEAR, infinite=True),
+        'how long a stop waits for running commands; "infinity" for as long as they take',
+        default=30.0,
+    )
+    busy_timeout: float = key(
+        kinds.length(0, _HOUR), "how long to wait while others keep the database locked", default=5.0
+    )
+    log_level: str = key(
+        kinds.words("debug", "info", "warning", "error"), "the least that is logged", default="info"
+    )
+    log_format: str = key(
+        kinds.words("auto", "json", "console"), "auto: text on a terminal, else JSON lines", default="auto"
+    )
+
+
+_BACKOFF: dict[str, tables.Key] = {
+    "initial": tables.Key("initial", kinds.length(0, _YEAR), "the pause after the first failure"),
+    "factor": tables.Key("factor", kinds.number(1, 1000), "each pause is this many times the one before"),
+    "max": tables.Key("max", kinds.length(0, _YEAR), "no pause is longer"),
+    "jitter": tables.Key(
+        "jitter", kinds.number(0, 1), "the fraction by which chance lengthens or shortens one"
+    ),
+}
+
+
+def _backoff(**values: Any) -> model.Backoff:
+    made = model.Backoff(**values)
+    if made.initial > made.max:
+        raise kinds.Unfit("initial cannot be longer than max")
+    return made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    """One table [queues.NAME], with [defaults] worked in. Lengths are seconds, sizes bytes."""
+
+    name: str
+    command: str | tuple[str, ...] = key(
+        kinds.command, "what runs for each job: text for /bin/sh -c, or an array that is run without a shell"
+    )
+    concurrency: int | None = key(
+        kinds.whole(1, _MANY), "at most this many at once; default: no limit of its own", default=None
+    )
+    lease: float = key(
+        kinds.length(2, _DAY), "how long a claim holds without being renewed; workers renew it", default=30.0
+    )
+    timeout: float = key(
+        kinds.length(0.001, _YEAR, infinite=True), "a command that runs longer is ended", default=math.inf
+    )
+    kill_grace: float = key(
+        kinds.length(0, _HOUR), "how long a command has between SIGTERM and SIGKILL", default=10.0
+    )
+    max_attempts: int = key(
+        kinds.whole(1, _MANY),
+        "a job that failed this often goes to the dead jobs",
+        default=model.DEFAULT_MAX_ATTEMPTS,
+    )
+    max_crashes: int = key(
+        kinds.whole(1, _MANY),
+        "so does one that so often took its worker down or lost its lease",
+        default=model.DEFAULT_MAX_CRASHES,
+    )
+    backoff: model.Backoff = key(
+        tables.table(_BACKOFF, _backoff), "the pauses between attempts", default=model.Backoff()
+    )
+    json: bool = key(
+        kinds.choice({"text": False, "json": True}),
+        "text, or json: refuse what is not valid JSON",
+        default=False,
+        name="payload",
+    )
+    max_payload: int = key(kinds.size(0, _LARGEST_PAYLOAD), "a longer payload is refused", default=65_536)
+    keep_done: float = key(
+        kinds.length(0, 100 * _YEAR),
+        'how long the record of a done job is kept; "0s": not at all',
+        default=_DAY,
+    )
+    cwd: Path = key(
+        kinds.path, "where the command runs; relative to the configuration file", default=Path("/")
+    )
+    env: Mapping[str, str] = key(kinds.environment, "added to the command's environment", make=dict)
+    payload_env: bool = key(kinds.flag, "false: the payload comes by standard input alone", default=True)
+    log_output: bool = key(kinds.flag, "false: the command's output is not logged", default=True)
+    drain_timeout: float = key(
+        kinds.length(0, _YEAR, infinite=True),
+        "how long a stop waits for its running commands; default: the daemon's",
+        default=30.0,
+    )
+
+    @property
+    def rules(self) -> model.Rules:
+        """What the store must know of it."""
+        return model.Rules(
+            name=self.name,
+            lease=self.lease,
+            concurrency=self.concurrency,
+            max_attempts=self.max_attempts,
+            max_crashes=self.max_crashes,
+            max_payload=self.max_payload,
+            json=self.json,
+            keep_done=self.keep_done,
+        )
+
+    @property
+    def policy(self) -> model.Policy:
+        """What decides about its failures."""
+        return model.Policy(backoff=self.backoff)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """One configuration file, checked."""
+
+    path: Path
+    """Absolute."""
+    daemon: Daemon
+    queues: Mapping[str, Queue]
+
+
+DAEMON_KEYS = tables.keys(Daemon)
+QUEUE_KEYS = tables.keys(Queue)
