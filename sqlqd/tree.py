@@ -1,0 +1,190 @@
+"""Ending every process below this one: a job's whole tree, with what left its session or forked twice.
+
+A process that is a subreaper inherits whatever its descendants leave behind, so nothing below it can get
+out of sight. Nothing here blocks: an ending is a series of steps between which the caller's loop goes on.
+A status is only ever taken from the process of a number that this module has found to be a stray; taking
+any (`waitpid(-1)`) would steal that of a command, and a stolen status reads as a success.
+"""
+
+import ctypes
+import os
+import signal
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass
+
+_PR_SET_CHILD_SUBREAPER = 36
+
+GIVE_UP = 10.0
+"""Seconds of SIGKILLs after which what remains (uninterruptible, or another user's) is left and named."""
+
+_FIRST_PAUSE = 0.001
+_LONGEST_PAUSE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One process below this one."""
+
+    pid: int
+    parent: int
+    group: int
+    zombie: bool
+    born: int
+    """Start time in ticks of the kernel: with the pid it tells a process from a later one."""
+    name: str
+
+
+def become_subreaper() -> None:
+    """Let orphans below this process become its children. Not inherited: each process asks for itself."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def below(spared: Collection[int] = ()) -> list[Member]:
+    """Every process below this one, zombies too, without the spared ones and what is below those.
+
+    When it finds nothing there is nothing: a child of ours cannot vanish while we look, since only we
+    reap it, and whatever is deeper hangs below one.
+    """
+    children: dict[int, list[Member]] = {}
+    for entry in os.listdir("/proc"):  # noqa: PTH208 - a Path for each of hundreds of processes is slow
+        if entry.isdigit() and (member := _member(int(entry))) is not None:
+            children.setdefault(member.parent, []).append(member)
+    found: list[Member] = []
+    fresh = [os.getpid()]
+    while fresh:
+        grown = [m for m in children.pop(fresh.pop(), []) if m.pid not in spared]
+        found.extend(grown)
+        fresh.extend(member.pid for member in grown)
+    return found
+
+
+def alone(leader: int) -> bool:
+    """True: this process has no child but `leader`, by one cheap look that may overlook some."""
+    try:
+        with open("/proc/thread-self/children", encoding="ascii") as listing:  # noqa: PTH123 - hot path
+            return listing.read().split() in ([], [str(leader)])
+    except OSError:
+        return False
+
+
+def childless() -> bool:
+    """True: the kernel says that this process has no children, not even zombies."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return True
+    return False
+
+
+class Ending:
+    """The end of everything below this process: SIGTERM, a grace, then SIGKILL until nothing is left.
+
+    `leader` is a child whose status its owner takes: it is signalled but never reaped here, and while it
+    is not reaped its process group is signalled whole, which no amount of forking outruns. `spared` are
+    children that are not part of the tree, with all below them.
+    """
+
+    def __init__(
+        self, now: float, *, grace: float, leader: int | None = None, spared: Collection[int] = ()
+    ) -> None:
+        self._leader = leader
+        self._spared = spared
+        self._kill_at = now + grace
+        self._asked = grace <= 0.0
+        self._killed_at: float | None = None
+        self._pause = _FIRST_PAUSE
+        self.due = now
+        """When the next step is due, by the awake clock."""
+        self.remains: tuple[Member, ...] = ()
+        """What could not be ended, once `step` gave up."""
+
+    def hurry(self, now: float, *, grace: float = 0.0) -> None:
+        """Do not wait longer than `grace` before SIGKILL."""
+        self._kill_at = min(self._kill_at, now + grace)
+        self.due = min(self.due, self._kill_at)
+
+    def step(self, now: float) -> bool:
+        """Signal and reap what is there. True: nothing is left but the leader's zombie, or it gave up."""
+        members = [member for member in below(self._spared) if not self._reaped(member)]
+        alive = [member for member in members if not member.zombie]
+        if all(member.pid == self._leader and member.zombie for member in members):
+            return True
+        if now >= self._kill_at:
+            self._signal(alive, signal.SIGKILL)
+            self._killed_at = now if self._killed_at is None else self._killed_at
+            if now - self._killed_at >= GIVE_UP:
+                self.remains = tuple(member for member in members if member.pid != self._leader)
+                return True
+        elif not self._asked:
+            self._asked = True
+            self._signal(alive, signal.SIGTERM)
+            # A stopped process cannot act on SIGTERM before it continues.
+            self._signal(alive, signal.SIGCONT)
+        self._schedule(now)
+        return False
+
+    def _schedule(self, now: float) -> None:
+        self.due = now + self._pause
+        if now < self._kill_at:
+            self.due = min(self.due, self._kill_at)
+        self._pause = min(self._pause * 2.0, _LONGEST_PAUSE)
+
+    def _signal(self, alive: list[Member], number: signal.Signals) -> None:
+        if self._leader is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._leader, number)
+        for member in alive:
+            if member.group != self._leader or member.group == 0:
+                _send(member, number)
+
+    def _reaped(self, member: Member) -> bool:
+        if not member.zombie or member.parent != os.getpid() or member.pid == self._leader:
+            return False
+        with suppress(ChildProcessError):
+            os.waitpid(member.pid, os.WNOHANG)
+        return True
+
+
+def _member(pid: int) -> Member | None:
+    try:
+        fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        text = os.read(fd, 1024)
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+    head, _, rest = text.rpartition(b")")
+    fields = rest.split()
+    return Member(
+        pid=pid,
+        parent=int(fields[1]),
+        group=int(fields[2]),
+        zombie=fields[0] in (b"Z", b"X"),
+        born=int(fields[19]),
+        name=head.partition(b"(")[2].decode("utf-8", "replace"),
+    )
+
+
+def _send(member: Member, number: signal.Signals) -> None:
+    """Signal exactly that process: by then its number may be another's, unless it is ours to reap."""
+    with suppress(ProcessLookupError, PermissionError):
+        if member.parent == os.getpid():
+            os.kill(member.pid, number)
+            return
+        try:
+            fd = os.pidfd_open(member.pid)
+        except OSError:
+            return
+        try:
+            again = _member(member.pid)
+            if again is not None and again.born == member.born:
+                signal.pidfd_send_signal(fd, number)
+        finally:
+            os.close(fd)
