@@ -1,0 +1,78 @@
+"""Notices over a real socket."""
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sqlqd import systemd
+
+
+@pytest.fixture
+def listener(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
+        receiver.bind(str(tmp_path / "notify"))
+        receiver.settimeout(5)
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+        yield receiver
+
+
+def test_notices_arrive(listener: socket.socket) -> None:
+    notices = systemd.take()
+    assert notices.heard
+    notices.ready()
+    notices.status("2 of 4 workers busy")
+    notices.stopping()
+    assert [listener.recv(100) for _ in range(3)] == [
+        b"READY=1",
+        b"STATUS=2 of 4 workers busy",
+        b"STOPPING=1",
+    ]
+    notices.close()
+
+
+def test_text_beyond_ascii_is_not_lost(listener: socket.socket) -> None:
+    notices = systemd.take()
+    notices.status("queue → 3 jobs")
+    assert listener.recv(100) == b"STATUS=queue ? 3 jobs"
+    notices.close()
+
+
+def test_a_listener_that_does_not_read_holds_nobody_up(listener: socket.socket) -> None:
+    notices = systemd.take()
+    for _ in range(2000):
+        notices.status("x" * 200)
+    assert listener.recv(300).startswith(b"STATUS=")
+    notices.close()
+
+
+def test_without_a_listener_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
+    notices = systemd.take()
+    assert not notices.heard
+    notices.ready()
+    notices.close()
+
+
+# The notifier drops its socket unclosed where it cannot connect.
+@pytest.mark.filterwarnings("ignore:Exception ignored in.*socket:pytest.PytestUnraisableExceptionWarning")
+def test_a_listener_that_is_gone_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "nobody"))
+    notices = systemd.take()
+    notices.ready()
+    notices.close()
+    assert "NOTIFY_SOCKET" not in os.environ
+
+
+def test_what_is_meant_for_the_daemon_alone_leaves_the_environment() -> None:
+    environ = {
+        "WATCHDOG_USEC": "1",
+        "WATCHDOG_PID": "2",
+        "LISTEN_FDS": "1",
+        "LISTEN_PID": "3",
+        "HOME": "/root",
+    }
+    systemd.take(environ)
+    assert environ == {"HOME": "/root"}
