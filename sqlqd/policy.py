@@ -58,7 +58,8 @@ def reason(outcome: Outcome) -> str:
         case Ended.EXITED:
             return _exit(outcome.code or 0)
         case Ended.SIGNALLED:
-            return f"killed by {signal_name(outcome.signal or 0)}"
+            named = f"killed by {signal_name(outcome.signal or 0)}"
+            return f"{named} ({outcome.detail})" if outcome.detail else named
         case _:
             return outcome.detail or outcome.how.value
 

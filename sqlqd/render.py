@@ -9,23 +9,19 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from sqlqd.printable import printable
+
 MAX_LINE = 4096
 """Bytes of a line with its end: PIPE_BUF, what a pipe takes in one piece."""
 
 MARK = "…[cut]"
 
 _SHORTEST = 24
-_SHORT_FORMS = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _LEVEL_COLOURS = {"debug": "2", "info": "32", "warning": "33", "error": "31"}
 
 # Beyond ASCII's own controls: what some reader takes for the end of a line, what a terminal obeys, what
 # turns the order of text around, and what is not text at all (lone surrogates).
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
-
-
-def escaped(text: str) -> str:
-    """The text with every control character spelled out as in JSON."""
-    return _UNSAFE.sub(_spelled, text)
 
 
 def as_json(fields: Mapping[str, Any]) -> str:
@@ -43,9 +39,12 @@ class _Said(dict[str, Any]):
         return "?"
 
 
+def _escaped(text: str) -> str:
+    return _UNSAFE.sub(_spelled, text)
+
+
 def _spelled(match: re.Match[str]) -> str:
-    character = match.group()
-    return _SHORT_FORMS.get(character) or f"\\u{ord(character):04x}"
+    return f"\\u{ord(match.group()):04x}"
 
 
 def _plain(value: Any) -> str | int | float | bool | None:
@@ -57,12 +56,12 @@ def _plain(value: Any) -> str | int | float | bool | None:
 
 
 def _object(fields: Mapping[str, Any]) -> str:
-    return escaped(json.dumps(fields, ensure_ascii=False, separators=(", ", ": ")))
+    return _escaped(json.dumps(fields, ensure_ascii=False, separators=(", ", ": ")))
 
 
 def _sentence(fields: Mapping[str, Any], wording: str, *, colour: bool) -> str:
     level = str(fields.get("level", ""))
-    told = escaped(wording.format_map(_Said(fields)))
+    told = printable(wording.format_map(_Said(fields)))
     rest = " ".join(
         f"{key}={value}"
         for key, value in fields.items()
@@ -70,9 +69,9 @@ def _sentence(fields: Mapping[str, Any], wording: str, *, colour: bool) -> str:
     )
     clock = str(fields.get("timestamp", ""))[11:19]
     if not colour:
-        return f"{clock} {level:<7} {told}  {escaped(rest)}".rstrip()
+        return f"{clock} {level:<7} {told}  {printable(rest)}".rstrip()
     paint = _LEVEL_COLOURS.get(level, "0")
-    return f"\x1b[2m{clock}\x1b[0m \x1b[{paint}m{level:<7}\x1b[0m {told}  \x1b[2m{escaped(rest)}\x1b[0m"
+    return f"\x1b[2m{clock}\x1b[0m \x1b[{paint}m{level:<7}\x1b[0m {told}  \x1b[2m{printable(rest)}\x1b[0m"
 
 
 def _fitted(fields: Mapping[str, Any], render: Callable[[Mapping[str, Any]], str]) -> str:
@@ -90,7 +89,7 @@ def _fitted(fields: Mapping[str, Any], render: Callable[[Mapping[str, Any]], str
 
 
 def _size(value: Any) -> int:
-    return len(escaped(json.dumps(value, ensure_ascii=False)).encode("utf-8", "replace"))
+    return len(_escaped(json.dumps(value, ensure_ascii=False)).encode("utf-8", "replace"))
 
 
 def _shortened(text: str, excess: int) -> str:

@@ -80,6 +80,20 @@ def childless() -> bool:
     return False
 
 
+def remaining(pids: Collection[int]) -> frozenset[int]:
+    """Those of these children that still run; the others are reaped."""
+    left = set(pids)
+    for pid in pids:
+        try:
+            ended, _ = os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:
+            # Its own parent takes its status; or somebody's has been taken by now.
+            ended = 0 if _member(pid) is not None else pid
+        if ended:
+            left.discard(pid)
+    return frozenset(left)
+
+
 class Ending:
     """The end of everything below this process: SIGTERM, a grace, then SIGKILL until nothing is left.
 
@@ -109,15 +123,15 @@ class Ending:
 
     def step(self, now: float) -> bool:
         """Signal and reap what is there. True: nothing is left but the leader's zombie, or it gave up."""
-        members = [member for member in below(self._spared) if not self._reaped(member)]
-        alive = [member for member in members if not member.zombie]
-        if all(member.pid == self._leader and member.zombie for member in members):
+        members = [member for member in below(self._spared) if not self._over(member)]
+        if not members:
             return True
+        alive = [member for member in members if not member.zombie or member.parent == os.getpid()]
         if now >= self._kill_at:
             self._signal(alive, signal.SIGKILL)
             self._killed_at = now if self._killed_at is None else self._killed_at
             if now - self._killed_at >= GIVE_UP:
-                self.remains = tuple(member for member in members if member.pid != self._leader)
+                self.remains = tuple(alive)
                 return True
         elif not self._asked:
             self._asked = True
@@ -141,12 +155,19 @@ class Ending:
             if member.group != self._leader or member.group == 0:
                 _send(member, number)
 
-    def _reaped(self, member: Member) -> bool:
-        if not member.zombie or member.parent != os.getpid() or member.pid == self._leader:
+    def _over(self, member: Member) -> bool:
+        """Whether this child has ended, and is reaped unless it is the leader.
+
+        What looks like a zombie may have threads that run on: only a wait tells.
+        """
+        if not member.zombie or member.parent != os.getpid():
             return False
-        with suppress(ChildProcessError):
-            os.waitpid(member.pid, os.WNOHANG)
-        return True
+        try:
+            if member.pid == self._leader:
+                return os.waitid(os.P_PID, member.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+            return os.waitpid(member.pid, os.WNOHANG)[0] == member.pid
+        except ChildProcessError:
+            return True
 
 
 def _member(pid: int) -> Member | None:

@@ -1,0 +1,123 @@
+"""What a command is started with, and what it means when it cannot be. Decides; starts nothing."""
+
+import errno
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlqd.config import Queue
+from sqlqd.model import Claim, Ended
+
+LARGEST_IN_ENVIRONMENT = 64 * 1024
+"""Bytes of a payload that SQLQD_PAYLOAD holds; a longer one comes by standard input alone."""
+
+SHELL = "/bin/sh"
+
+_DAEMONS_OWN = (b"NOTIFY_SOCKET", b"JOURNAL_STREAM", b"INVOCATION_ID", b"MAINPID")
+_DAEMONS_OWN_PREFIXES = (b"WATCHDOG_", b"LISTEN_", b"SQLQD_")
+
+_PASSING = frozenset(
+    {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ETXTBSY, errno.EINTR, errno.ENOBUFS}
+)
+_BLAMELESS = 4096
+"""Bytes that a job may add without being what made an environment too large."""
+
+# A path that the shell would run as it stands: no quotes, variables, assignments or patterns in it.
+_FIRST_WORD = re.compile(r"\s*([\w.+@:,%/-]*/[\w.+@:,%/-]*)(?=[\s;&|<>()]|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a command was not started: NOT_STARTED or UNFIT, in words, and whether it lasts."""
+
+    how: Ended
+    detail: str
+    lasting: bool = False
+
+
+def arguments(queue: Queue) -> list[str]:
+    """The argument vector; a command line goes to the shell."""
+    return [SHELL, "-c", queue.command] if isinstance(queue.command, str) else list(queue.command)
+
+
+def environment(
+    base: Mapping[bytes, bytes], queue: Queue, claim: Claim, *, config: Path, worker: str
+) -> dict[bytes, bytes]:
+    """The command's environment, in bytes, since the locale's encoding may not hold the payload."""
+    env = {name: value for name, value in base.items() if not _daemons_own(name)}
+    env.update((os.fsencode(name), os.fsencode(value)) for name, value in queue.env.items())
+    env.update(_about(claim, queue))
+    env[b"SQLQD_CONFIG"] = os.fsencode(config)
+    env[b"SQLQD_WORKER"] = worker.encode()
+    return env
+
+
+def unfit(queue: Queue, claim: Claim) -> Refusal | None:
+    """Why this job could never be started, whatever the command; None where nothing speaks against it."""
+    for name, value in _about(claim, queue).items():
+        if b"\0" in value:
+            what = name.decode().removeprefix("SQLQD_").lower()
+            return Refusal(Ended.UNFIT, f"{what} holds a NUL byte, which no environment can")
+    return None
+
+
+def missing(queue: Queue) -> Refusal | None:
+    """What the shell would only tell by a status of 126 or 127, where its first word is a path."""
+    if not isinstance(queue.command, str) or (word := _FIRST_WORD.match(queue.command)) is None:
+        return None
+    if not queue.cwd.is_dir():
+        return None
+    path = queue.cwd / word.group(1)
+    if path.is_dir():
+        fault = "it is a directory"
+    elif not path.exists():
+        fault = "no such file"
+    elif not os.access(path, os.X_OK, effective_ids=True):
+        fault = "it may not be executed"
+    else:
+        return None
+    return Refusal(Ended.NOT_STARTED, f"cannot start {path}: {fault}", lasting=True)
+
+
+def refused(error: OSError, queue: Queue, claim: Claim) -> Refusal:
+    """What the system's refusal to start a command means for its job and its queue."""
+    if error.errno == errno.E2BIG:
+        return _too_large(queue, claim)
+    said = (error.strerror or str(error)).lower()
+    if error.errno in _PASSING:
+        return Refusal(Ended.NOT_STARTED, f"no command can be started now: {said}")
+    what = os.fsdecode(error.filename) if error.filename else arguments(queue)[0]
+    if what == os.fspath(queue.cwd) and what != arguments(queue)[0]:
+        return Refusal(Ended.NOT_STARTED, f"cannot enter the directory {what}: {said}", lasting=True)
+    if error.errno == errno.ENOENT and "/" in what and (queue.cwd / what).exists():
+        said = "the interpreter that it names is missing"
+    return Refusal(Ended.NOT_STARTED, f"cannot start {what}: {said}", lasting=True)
+
+
+def _daemons_own(name: bytes) -> bool:
+    return name in _DAEMONS_OWN or name.startswith(_DAEMONS_OWN_PREFIXES)
+
+
+def _about(claim: Claim, queue: Queue) -> dict[bytes, bytes]:
+    job = claim.job
+    about = {
+        "SQLQD_JOB_ID": job.id,
+        "SQLQD_QUEUE": job.queue,
+        "SQLQD_KEY": job.key or "",
+        "SQLQD_ATTEMPT": str(job.attempts),
+        "SQLQD_MAX_ATTEMPTS": str(claim.max_attempts),
+    }
+    if queue.payload_env and len(job.payload.encode()) <= LARGEST_IN_ENVIRONMENT:
+        about["SQLQD_PAYLOAD"] = job.payload
+    return {name.encode(): value.encode() for name, value in about.items()}
+
+
+def _too_large(queue: Queue, claim: Claim) -> Refusal:
+    size = sum(len(name) + len(value) + 2 for name, value in _about(claim, queue).items())
+    if size <= _BLAMELESS:
+        return Refusal(
+            Ended.NOT_STARTED, "the environment and the arguments are too large for the system", lasting=True
+        )
+    return Refusal(Ended.UNFIT, f"payload too large for environment ({size} bytes)")
