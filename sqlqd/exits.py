@@ -7,3 +7,5 @@ IO = 74
 BUSY = 75
 DENIED = 77
 CONFIG = 78
+INTERRUPTED = 130
+"""Ctrl-C, as a shell reports it."""

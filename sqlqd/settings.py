@@ -19,7 +19,7 @@ from sqlqd.tables import key
 _HOUR = 3600.0
 _DAY = 86_400.0
 _YEAR = 31_557_600.0
-_LARGEST_PAYLOAD = 256 * 1024**2
+LARGEST_PAYLOAD = 256 * 1024**2
 _MANY = 1_000_000
 
 
@@ -109,7 +109,7 @@ class Queue:
         default=False,
         name="payload",
     )
-    max_payload: int = key(kinds.size(0, _LARGEST_PAYLOAD), "a longer payload is refused", default=65_536)
+    max_payload: int = key(kinds.size(0, LARGEST_PAYLOAD), "a longer payload is refused", default=65_536)
     keep_done: float = key(
         kinds.length(0, 100 * _YEAR),
         'how long the record of a done job is kept; "0s": not at all',

@@ -1,5 +1,90 @@
-"""The command line."""
+"""The command line: finds the verb, loads only what that one needs, and turns every failure into one line."""
+
+import sys
+from importlib import import_module
+
+import click
+
+from sqlqd.cli.failure import report
+from sqlqd.cli.session import Session
+from sqlqd.version import VERSION
+
+VERBS = {
+    "run": "sqlqd.cli.run:run",
+    "init": "sqlqd.cli.setup:init",
+    "check": "sqlqd.cli.check:check",
+    "enqueue": "sqlqd.cli.enqueue:enqueue",
+    "status": "sqlqd.cli.status:status",
+    "list": "sqlqd.cli.inspect:list_",
+    "show": "sqlqd.cli.inspect:show",
+    "retry": "sqlqd.cli.change:retry",
+    "cancel": "sqlqd.cli.change:cancel",
+    "purge": "sqlqd.cli.change:purge",
+    "schema": "sqlqd.cli.setup:schema",
+}
+"""Each verb and where it is; in the order of `sqlqd --help`."""
+
+_CONFIG_HELP = "The configuration; else $SQLQD_CONFIG, else /etc/sqlqd/sqlqd.toml."
+
+
+def _remember(context: click.Context, _: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        context.ensure_object(Session).explicit = value
+
+
+def _config_option() -> click.Option:
+    return click.Option(
+        ["-c", "--config"], metavar="FILE", help=_CONFIG_HELP, expose_value=False, callback=_remember
+    )
+
+
+class _Verbs(click.Group):
+    """Verbs that are loaded when they are named; each also takes --config behind it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - as above
+        if cmd_name not in VERBS:
+            return None
+        module, _, name = VERBS[cmd_name].partition(":")
+        command = getattr(import_module(module), name)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{VERBS[cmd_name]} is not a command")
+        if not any(option.name == "config" for option in command.params):
+            command.params.append(_config_option())
+        return command
+
+
+@click.group(
+    cls=_Verbs,
+    params=[_config_option()],
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+)
+@click.version_option(VERSION, prog_name="sqlqd", message="%(prog)s %(version)s")
+@click.pass_context
+def sqlqd(context: click.Context) -> None:
+    """A durable job queue in one SQLite file that runs your commands."""
+    context.ensure_object(Session)
 
 
 def main() -> None:
-    """Run one command."""
+    """Run one command and leave with its exit status."""
+    _fill_standard_descriptors()
+    sys.exit(execute(sys.argv[1:]))
+
+
+def execute(arguments: list[str]) -> int:
+    """Run one command; its exit status. What went wrong was told on standard error."""
+    try:
+        status = sqlqd.main(args=arguments, prog_name="sqlqd", standalone_mode=False)
+    except Exception as error:  # noqa: BLE001 - the one place where every failure becomes a line and a status
+        return report(error)
+    return int(status or 0)
+
+
+def _fill_standard_descriptors() -> None:
+    if any(stream is None for stream in (sys.stdin, sys.stdout, sys.stderr)):
+        from sqlqd.proc import fill_standard_descriptors  # noqa: PLC0415 - nearly always they are there
+
+        fill_standard_descriptors()

@@ -1,0 +1,143 @@
+"""Jobs on their way in: from bytes to rows, one or line by line, and their ids on the way out.
+
+An id is told only when its job is on disk. From then on nothing that fails may make it look as if the
+job had not been added: who is told "failed" tries again.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlqd.cli.failure import Failed, Refused, tell
+from sqlqd.cli.output import Output
+from sqlqd.model import Enqueued, NewJob
+from sqlqd.payload import PayloadRefused, accept
+from sqlqd.settings import LARGEST_PAYLOAD, Queue
+from sqlqd.store.base import StoreError
+
+if TYPE_CHECKING:
+    from sqlqd.store.base import Store
+
+STANDARD_INPUT = 0
+PIECE = 65_536
+"""Bytes of one read. What a pipe holds at once becomes one transaction."""
+
+_BATCH = 1000
+"""Jobs of one transaction: whoever else writes waits for it."""
+_LARGEST_ATOMIC = 512 * 1024**2
+"""Bytes of jobs that are kept for one transaction."""
+
+
+class Intake:
+    """Makes jobs that are like one another but for their payloads."""
+
+    def __init__(self, like: NewJob, queue: Queue | None) -> None:
+        """`queue` is None for one that is not configured: it has no limits of its own."""
+        self._like = like
+        self._json = queue is not None and queue.json
+        self.limit = LARGEST_PAYLOAD if queue is None else queue.max_payload
+
+    def job(self, payload: bytes) -> NewJob:
+        """One job; raises Refused."""
+        try:
+            return replace(self._like, payload=accept(payload, limit=self.limit, json=self._json))
+        except PayloadRefused as refused:
+            raise Refused(str(refused)) from None
+
+
+class Told:
+    """Prints ids. If standard output fails, adding goes on: the ids are lost, the jobs are not."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        """`as_json`: one document for each job."""
+        self._json = as_json
+        self._output = Output()
+        self._failure: OSError | None = None
+
+    def added(self, jobs: Sequence[Enqueued]) -> None:
+        """Tell of jobs that are on disk."""
+        if self._failure is not None:
+            return
+        try:
+            for job in jobs:
+                if self._json:
+                    self._output.json({"id": job.id, "created": job.created})
+                else:
+                    self._output.line(job.id)
+            self._output.flush()
+        except OSError as error:
+            self._failure = error
+
+    def end(self) -> None:
+        """Say so where ids were lost, unless their reader chose to leave."""
+        if self._failure is not None and not isinstance(self._failure, BrokenPipeError):
+            tell(f"added, but standard output failed: {self._failure.strerror}")
+
+
+def add_lines(store: "Store", intake: Intake, told: Told, *, atomic: bool) -> None:
+    """Add a job for each line of standard input; batch by batch, or `atomic`. Raises Refused, StoreError.
+
+    Raises Failed with the number of lines that were added, where it ends after some of them.
+    """
+    added = 0
+    try:
+        for batch in _whole(intake) if atomic else _batches(intake):
+            told.added(store.enqueue(batch))
+            added += len(batch)
+    except (Refused, StoreError, OSError, KeyboardInterrupt) as error:
+        if added == 0:
+            raise
+        why = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
+        raise Failed(f"{added} lines were added, then: {why}") from error
+
+
+def _whole(intake: Intake) -> Iterator[list[NewJob]]:
+    jobs: list[NewJob] = []
+    size = 0
+    for batch in _batches(intake):
+        jobs += batch
+        size += sum(len(job.payload) for job in batch)
+        if size > _LARGEST_ATOMIC:
+            raise Refused("this is too much for one transaction: leave --atomic out; nothing was added")
+    if jobs:
+        yield jobs
+
+
+def _batches(intake: Intake) -> Iterator[list[NewJob]]:
+    """Jobs as their lines come in. Those before a line that is refused are given out first."""
+    jobs: list[NewJob] = []
+    number = 0
+    for lines in _lines(intake.limit):
+        for line in lines:
+            number += 1
+            try:
+                jobs.append(intake.job(line))
+            except Refused as refused:
+                if jobs:
+                    yield jobs
+                raise Refused(f"line {number}: {refused}") from None
+            if len(jobs) == _BATCH:
+                yield jobs
+                jobs = []
+        if jobs:
+            yield jobs
+            jobs = []
+
+
+def _lines(longest: int) -> Iterator[list[bytes]]:
+    """The lines that each read completes, without their ends; one that is too long is given out as it is."""
+    begun: list[bytes] = []
+    size = 0
+    while piece := os.read(STANDARD_INPUT, PIECE):
+        first, *others = piece.split(b"\n")
+        begun.append(first)
+        size += len(first)
+        if others:
+            *whole, rest = others
+            yield [b"".join(begun), *whole]
+            begun, size = [rest], len(rest)
+        if size > longest:
+            break
+    if size:
+        yield [b"".join(begun)]

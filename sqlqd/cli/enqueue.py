@@ -1,0 +1,116 @@
+"""`sqlqd enqueue`: the one verb whose speed people feel, so it loads nothing that it does not use."""
+
+import os
+
+import click
+
+from sqlqd import model
+from sqlqd.cli import values
+from sqlqd.cli.adding import PIECE, STANDARD_INPUT, Intake, Told, add_lines
+from sqlqd.cli.failure import Refused
+from sqlqd.cli.session import Session, unknown_queue
+from sqlqd.settings import Queue
+
+_LONGEST_KEY = 500
+
+
+@click.command()
+@click.argument("queue", callback=values.text)
+@click.argument("payload", required=False)
+@click.option(
+    "--delay", callback=values.duration, metavar="DUR", help='Not before this long from now: 90, "1h 30min".'
+)
+@click.option(
+    "--at",
+    callback=values.moment,
+    metavar="ISO8601",
+    help="Not before this moment; local time unless it has a zone.",
+)
+@click.option(
+    "--priority",
+    type=click.IntRange(model.PRIORITIES[0], model.PRIORITIES[-1]),
+    default=0,
+    metavar="N",
+    help="-100 to 100, higher first; 0 unless given.",
+)
+@click.option(
+    "--key",
+    callback=values.text,
+    metavar="KEY",
+    help="At most one live job of the queue has this key; it is told.",
+)
+@click.option(
+    "--max-attempts", type=click.IntRange(1, 1_000_000), metavar="N", help="Instead of the queue's."
+)
+@click.option("--any-queue", is_flag=True, help="Also a queue that is not configured: the job waits.")
+@click.option("--lines", is_flag=True, help="One job for each line of standard input.")
+@click.option("--atomic", is_flag=True, help="With --lines: all of them in one transaction, or none.")
+@click.option("--json", "as_json", is_flag=True, help='Print {"id": …, "created": …}.')
+@click.pass_obj
+def enqueue(
+    session: Session,
+    *,
+    queue: str,
+    payload: str | None,
+    delay: float | None,
+    at: float | None,
+    priority: int,
+    key: str | None,
+    max_attempts: int | None,
+    any_queue: bool,
+    lines: bool,
+    atomic: bool,
+    as_json: bool,
+) -> None:
+    """Add a job and print its id, once it is on disk.
+
+    PAYLOAD of - is read from standard input. Put -- before one that begins with a dash.
+    """
+    _check_usage(payload, delay=delay, at=at, key=key, lines=lines, atomic=atomic)
+    like = model.NewJob(
+        queue, run_at=at, delay=delay or 0.0, priority=priority, key=key, max_attempts=max_attempts
+    )
+    intake = Intake(like, _configured(session, queue, any_queue=any_queue))
+    told = Told(as_json=as_json)
+    if lines:
+        with session.store(create=True) as store:
+            add_lines(store, intake, told, atomic=atomic)
+    else:
+        job = intake.job(_payload(payload, intake.limit))
+        with session.store(create=True) as store:
+            told.added(store.enqueue([job]))
+    told.end()
+
+
+def _check_usage(
+    payload: str | None, *, delay: float | None, at: float | None, key: str | None, lines: bool, atomic: bool
+) -> None:
+    if delay is not None and at is not None:
+        raise Refused("--delay and --at exclude each other")
+    if atomic and not lines:
+        raise Refused("--atomic goes with --lines")
+    if lines and payload not in {None, "-"}:
+        raise Refused("with --lines the payloads come from standard input: leave PAYLOAD out")
+    if lines and key is not None:
+        raise Refused("--key and --lines exclude each other: only the first line would become a job")
+    if key is not None and not 0 < len(key) <= _LONGEST_KEY:
+        raise Refused(f"--key takes 1 to {_LONGEST_KEY} characters")
+
+
+def _configured(session: Session, name: str, *, any_queue: bool) -> Queue | None:
+    queues = session.config.queues
+    if name in queues or any_queue:
+        return queues.get(name)
+    raise Refused(unknown_queue(name, queues))
+
+
+def _payload(given: str | None, limit: int) -> bytes:
+    """The payload's bytes as they came, whatever the locale made of them."""
+    if given != "-":
+        return os.fsencode(given or "")
+    pieces: list[bytes] = []
+    left = limit + 1
+    while left > 0 and (piece := os.read(STANDARD_INPUT, min(PIECE, left))):
+        pieces.append(piece)
+        left -= len(piece)
+    return b"".join(pieces)

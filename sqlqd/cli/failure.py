@@ -1,0 +1,90 @@
+"""Failures as people and scripts meet them: one line on standard error and an exit status, in one place."""
+
+import errno
+import os
+
+import click
+
+from sqlqd import exits
+from sqlqd.printable import printable
+
+_STANDARD_ERROR = 2
+
+
+class Refused(Exception):
+    """What was asked for makes no sense: usage, an unknown queue, a payload that is not allowed."""
+
+
+class Failed(Exception):
+    """It could not be done; the text says what to do next."""
+
+
+def tell(text: str) -> None:
+    """One line on standard error; silently none where that is closed."""
+    line = f"sqlqd: {printable(text)}\n".encode("utf-8", "backslashreplace")
+    try:
+        os.write(_STANDARD_ERROR, line)
+    except OSError:
+        # There is nobody left to tell; the exit status says the rest.
+        return
+
+
+def report(error: BaseException) -> int:
+    """Tell what happened and return the exit status that stands for it."""
+    if isinstance(error, click.exceptions.Exit):
+        return error.exit_code
+    if isinstance(error, click.Abort):
+        return exits.INTERRUPTED
+    if isinstance(error, BrokenPipeError):
+        # Whoever read our output has seen enough.
+        return exits.OK
+    status, lines = _explained(error)
+    for line in lines:
+        tell(line)
+    return status
+
+
+def _explained(error: BaseException) -> tuple[int, tuple[str, ...]]:
+    if isinstance(error, click.ClickException):
+        return exits.USAGE, (_usage(error),)
+    if isinstance(error, Refused):
+        return exits.USAGE, (str(error),)
+    if isinstance(error, Failed):
+        return exits.FAILED, (str(error),)
+    if isinstance(error, OSError):
+        denied = error.errno in (errno.EACCES, errno.EPERM)
+        where = f"{os.fsdecode(error.filename)}: " if error.filename else ""
+        return exits.DENIED if denied else exits.IO, (f"{where}{error.strerror or error}",)
+    return _of_ours(error) or (exits.FAILED, (_bug(error),))
+
+
+def _of_ours(error: BaseException) -> tuple[int, tuple[str, ...]] | None:
+    from sqlqd.config import ConfigDenied, ConfigError  # noqa: PLC0415 - only those who fail pay for it
+    from sqlqd.store import base  # noqa: PLC0415 - as above
+
+    if isinstance(error, ConfigError):
+        return exits.DENIED if isinstance(error, ConfigDenied) else exits.CONFIG, error.problems
+    if isinstance(error, base.StoreError):
+        statuses = {
+            base.JobRefused: exits.USAGE,
+            base.StoreFailed: exits.IO,
+            base.StoreBusy: exits.BUSY,
+            base.StoreDenied: exits.DENIED,
+        }
+        return statuses.get(type(error), exits.FAILED), (str(error),)
+    return None
+
+
+def _usage(error: click.ClickException) -> str:
+    said = error.format_message().replace("\n", " ").rstrip(".")
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "sqlqd"
+    return f"{said}; see `{command} --help`"
+
+
+def _bug(error: BaseException) -> str:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    where = f" at {trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace is not None else ""
+    return f"this is a mistake in sqlqd itself: {type(error).__name__}: {error}{where}"

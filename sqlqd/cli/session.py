@@ -1,0 +1,59 @@
+"""What every verb starts from: the configuration that was asked for, and the database that it names."""
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sqlqd.config import Config
+    from sqlqd.store.base import Store
+
+
+_NAMED = 8
+"""Queues that a message lists."""
+
+
+class Session:
+    """One invocation. Modules are loaded when a verb first asks for what they bring."""
+
+    def __init__(self) -> None:
+        """`explicit` is the path that --config named, if it did."""
+        self.explicit: str | None = None
+        self._config: Config | None = None
+
+    @property
+    def config(self) -> "Config":
+        """The configuration, read once. Raises ConfigError."""
+        if self._config is None:
+            from sqlqd import config  # noqa: PLC0415 - not every verb has one
+
+            self._config = config.load(config.locate(self.explicit, os.environ))
+        return self._config
+
+    @contextmanager
+    def store(self, *, create: bool = False) -> Iterator["Store"]:
+        """The open database; `create`: made where there is none. Raises StoreError."""
+        from sqlqd.clock import SystemClock  # noqa: PLC0415 - not every verb opens it
+        from sqlqd.store.base import StoreError  # noqa: PLC0415
+        from sqlqd.store.sqlite import open_store  # noqa: PLC0415
+
+        daemon = self.config.daemon
+        store = open_store(daemon.database, SystemClock(), busy_timeout=daemon.busy_timeout, create=create)
+        try:
+            yield store
+        finally:
+            # All that was to be kept is committed: a close that fails must not say otherwise.
+            with suppress(StoreError, OSError):
+                store.close()
+
+
+def unknown_queue(name: str, configured: Iterable[str]) -> str:
+    """What to tell a person who named a queue that is not configured."""
+    from sqlqd.tables import meant  # noqa: PLC0415 - only those who err pay for it
+
+    names = list(configured)
+    hint = meant(name, names)
+    if not hint and names:
+        hint = f" (there are: {', '.join(names[:_NAMED])}{', …' if len(names) > _NAMED else ''})"
+    return f"no queue {name!r} is configured{hint}"
