@@ -10,14 +10,14 @@ TIERS: tuple[frozenset[str], ...] = (
     frozenset({"model", "clock", "faults", "events", "exits", "board", "seat", "version"}),
     frozenset(
         {
-            *("config", "kinds", "tables", "tomlpos", "units"),
-            *("log", "logpipe", "render"),
+            *("config", "settings", "kinds", "tables", "tomlpos", "units", "payload"),
+            *("log", "logpipe", "render", "printable"),
             *("policy", "plan", "proc", "tree", "systemd", "presence", "store"),
         }
     ),
-    frozenset({"command"}),
+    frozenset({"command", "run", "launch", "streams", "output"}),
     frozenset({"worker", "steward", "wakeup"}),
-    frozenset({"parent"}),
+    frozenset({"parent", "crew"}),
     frozenset({""}),
     frozenset({"cli"}),
 )
