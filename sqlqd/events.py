@@ -33,6 +33,10 @@ EVENTS = {
     "daemon.stopping": Event(INFO, "46919d381139457791bd7903c077d131", "stopping: {reason}"),
     "daemon.stopped": Event(INFO, "349b34cb7ef049a39b5d7e89bbe8467a", "stopped"),
     "daemon.failed": Event(ERROR, "91bbc787e97f415081f816076a7fa3d3", "cannot run: {reason}"),
+    "signal.ignored": Event(INFO, "4106ee92f6d94c1092fc7fa61b5cf5c4", "{signal} changes nothing: {reason}"),
+    "process.failed": Event(
+        ERROR, "6f0c1263c3b94f37a7161232736ce196", "a mistake in sqlqd itself ended a process: {reason}"
+    ),
     "worker.started": Event(INFO, "85f9f5e82492435a81cd661e4f069ca5", "worker {worker} started"),
     "worker.exited": Event(INFO, "d1e93e5ff15d426c820c784dd8751e5d", "worker {worker} left"),
     "worker.crashed": Event(ERROR, "95032fba671c4497a5331dc22dcb6eeb", "worker {worker} died: {reason}"),

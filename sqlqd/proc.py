@@ -52,6 +52,10 @@ class Wakeup:
         signal.set_wakeup_fd(-1)
         for number in self._signals:
             signal.signal(number, signal.SIG_DFL)
+        self.forget()
+
+    def forget(self) -> None:
+        """In a child of a fork: close its copy of the pipe."""
         os.close(self.fd)
         os.close(self._write_fd)
 

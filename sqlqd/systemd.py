@@ -1,11 +1,15 @@
 """Talking to systemd: what is taken from its environment, and the notices that are sent to it."""
 
+import math
 import os
 from collections.abc import MutableMapping
 
 from sdnotify import SystemdNotifier
 
 _SOCKET = "NOTIFY_SOCKET"
+_BETWEEN = 1.0
+"""Seconds between two texts of STATUS."""
+
 _OURS = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES")
 
 
@@ -17,6 +21,8 @@ class Notices:
         self._notifier = notifier
         self.heard = notifier is not None
         """Whether somebody listens."""
+        self._said = ""
+        self._said_at = -math.inf
 
     def ready(self) -> None:
         """The daemon works."""
@@ -26,9 +32,17 @@ class Notices:
         """The daemon ends."""
         self._send("STOPPING=1")
 
-    def status(self, text: str) -> None:
-        """One line for people."""
-        self._send(f"STATUS={text}")
+    def status(self, text: str, now: float) -> bool:
+        """One line for people, at `now` of the awake clock; if it is news, at most once a second.
+
+        Whether it was news; where it was and it is too soon, the caller tells it again.
+        """
+        if text == self._said:
+            return False
+        if now - self._said_at >= _BETWEEN:
+            self._said, self._said_at = text, now
+            self._send(f"STATUS={text}")
+        return True
 
     def close(self) -> None:
         """Give up the socket: a child has no business with it."""

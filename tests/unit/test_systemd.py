@@ -23,7 +23,7 @@ def test_notices_arrive(listener: socket.socket) -> None:
     notices = systemd.take()
     assert notices.heard
     notices.ready()
-    notices.status("2 of 4 workers busy")
+    notices.status("2 of 4 workers busy", 1.0)
     notices.stopping()
     assert [listener.recv(100) for _ in range(3)] == [
         b"READY=1",
@@ -35,15 +35,29 @@ def test_notices_arrive(listener: socket.socket) -> None:
 
 def test_text_beyond_ascii_is_not_lost(listener: socket.socket) -> None:
     notices = systemd.take()
-    notices.status("queue → 3 jobs")
+    notices.status("queue → 3 jobs", 1.0)
     assert listener.recv(100) == b"STATUS=queue ? 3 jobs"
     notices.close()
 
 
+def test_status_is_said_when_it_is_news_and_once_a_second(listener: socket.socket) -> None:
+    notices = systemd.take()
+    assert notices.status("a", 10.0)
+    assert not notices.status("a", 20.0)
+    assert notices.status("b", 20.1)
+    assert notices.status("c", 20.2)
+    assert notices.status("d", 21.2)
+    notices.close()
+    assert [listener.recv(100) for _ in range(3)] == [b"STATUS=a", b"STATUS=b", b"STATUS=d"]
+    listener.settimeout(0)
+    with pytest.raises(BlockingIOError):
+        listener.recv(100)
+
+
 def test_a_listener_that_does_not_read_holds_nobody_up(listener: socket.socket) -> None:
     notices = systemd.take()
-    for _ in range(2000):
-        notices.status("x" * 200)
+    for number in range(2000):
+        notices.status(f"{number:0200}", float(number))
     assert listener.recv(300).startswith(b"STATUS=")
     notices.close()
 

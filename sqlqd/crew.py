@@ -1,0 +1,200 @@
+"""The daemon's children: a process a slot, the pipe that wakes it, and the end of what it leaves behind."""
+
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from signal import Signals
+
+from sqlqd import faults, plan, proc, tree
+from sqlqd.board import Board, Cell
+from sqlqd.clock import Clock
+from sqlqd.plan import Slot, Stamp
+from sqlqd.seat import Child, Role, Seat
+
+_UID_BYTES = 8
+_AGAIN = 1.0
+"""Seconds between looks at a child that SIGKILL does not end: it sleeps uninterruptibly."""
+
+
+@dataclass(slots=True)
+class _Process:
+    """The child that is in a slot."""
+
+    pidfd: int
+    ending: tree.Ending | None = None
+    """Under way once it is dead or to be killed; of it and of all that it left behind."""
+    began: float = 0.0
+    due: float = math.inf
+    """When the next step of the ending is."""
+    spared: set[int] = field(default_factory=set)
+    """Whom the ending leaves alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """The end of a child: its exit status, or minus the signal; and which of its processes remain."""
+
+    status: int
+    remains: tuple[tree.Member, ...]
+
+
+class Crew:
+    """All children. What they do is given by role; when one is forked or killed its caller decides."""
+
+    def __init__(
+        self, children: Mapping[Role, Child], workers: int, clock: Clock, *, paused: bool = False
+    ) -> None:
+        """Make the slots, their pipes and the board; nothing runs yet."""
+        self.board = Board()
+        self.slots = [Slot(0, Role.STEWARD), *(Slot(n + 1, Role.WORKER) for n in range(workers))]
+        self._children = children
+        self._clock = clock
+        self._paused = paused
+        self._pipes = [os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC) for _ in self.slots]
+        self._parent = (os.getpid(), os.pidfd_open(os.getpid()))
+        self._processes: dict[int, _Process] = {}
+        self._forks = 0
+        self._strangers: set[int] = set()
+
+    @property
+    def pidfds(self) -> list[int]:
+        """Readable once a child has ended; without those whose end is known."""
+        return [process.pidfd for process in self._processes.values() if process.ending is None]
+
+    @property
+    def due(self) -> float:
+        """When the next step of an ending is due."""
+        return min((process.due for process in self._processes.values()), default=math.inf)
+
+    def stamp(self, slot: Slot) -> Stamp:
+        """What the child of a slot says of itself; nothing where the row is not its own."""
+        board, row = self.board, slot.index
+        if board.get(row, Cell.UID) != slot.number:
+            return Stamp()
+        return Stamp(
+            started=board.get_time(row, Cell.STARTED),
+            beat=board.get_time(row, Cell.BEAT),
+            lease_end=board.get_time(row, Cell.LEASE_END),
+            lease=board.get_time(row, Cell.LEASE),
+            busy=bool(board.get(row, Cell.BUSY)),
+            replaced=board.get(row, Cell.REPLACED),
+        )
+
+    def fill(self, slot: Slot, now: float, forget: Callable[[], None]) -> None:
+        """Fork a child into an empty slot; it begins with `forget`, which closes what is the parent's alone.
+
+        Raises OSError where the system has no process to give.
+        """
+        self._forks += 1
+        slot.number, slot.uid = self._forks, os.urandom(_UID_BYTES).hex()
+        self.board.clear(slot.index)
+        self.board.put(slot.index, Cell.UID, slot.number)
+        child, seat = self._children[slot.role], self._seat(slot)
+
+        def run() -> int:
+            forget()
+            self._close_all_but(seat)
+            return child(seat)
+
+        slot.pid, pidfd = proc.fork(run)
+        slot.forked_at = now
+        for process in self._processes.values():
+            process.spared.add(slot.pid)
+        self._processes[slot.index] = _Process(pidfd)
+        faults.point("parent.forked")
+
+    def tell(self, slot: Slot, number: Signals) -> None:
+        """Send the child of a slot a signal."""
+        if slot.index in self._processes:
+            proc.send(self._processes[slot.index].pidfd, number)
+
+    def kill(self, slot: Slot, now: float) -> None:
+        """Begin to end a child and everything below it, at once."""
+        process = self._processes[slot.index]
+        if process.ending is None:
+            others = {other.pid for other in self.slots if other is not slot}
+            process.spared.update(others, self._strangers)
+            process.ending = tree.Ending(now, grace=0.0, leader=slot.pid, spared=process.spared)
+            process.began = process.due = now
+
+    def step(self, slot: Slot, now: float) -> Exit | None:
+        """Go on with a child's end; how it ended, once nothing that it left runs on, or that was given up."""
+        process = self._processes[slot.index]
+        if process.ending is None and _has_ended(process.pidfd):
+            self.kill(slot, now)
+        if process.ending is None or now < process.due:
+            return None
+        empty = process.ending.step(now)
+        process.due = now + _AGAIN if empty else process.ending.due
+        if not _has_ended(process.pidfd) or not (empty or now - process.began >= plan.STRAY_PATIENCE):
+            return None
+        remains = () if empty else tuple(one for one in tree.below(process.spared) if not one.zombie)
+        self._spare(member.pid for member in remains)
+        return Exit(self._reap(slot), remains)
+
+    def look_around(self) -> None:
+        """Note which children are none of ours, to leave them alone: from before us, or orphans given to us.
+
+        To be called before the slots are looked at: what is here while no child of a slot has ended, none
+        of them left behind.
+        """
+        self._strangers = {pid for pid in self._strangers if not _reaped(pid)}
+        strangers = _children() - {slot.pid for slot in self.slots} - self._strangers
+        if strangers and not any(one.ending or _has_ended(one.pidfd) for one in self._processes.values()):
+            self._spare(strangers)
+
+    def _spare(self, pids: Iterable[int]) -> None:
+        self._strangers.update(pids)
+        for process in self._processes.values():
+            process.spared |= self._strangers
+
+    def _reap(self, slot: Slot) -> int:
+        process = self._processes.pop(slot.index)
+        os.close(process.pidfd)
+        _, status = os.waitpid(slot.pid, 0)
+        for other in self._processes.values():
+            other.spared.discard(slot.pid)
+        faults.point("parent.reaped")
+        return os.waitstatus_to_exitcode(status)
+
+    def _seat(self, slot: Slot) -> Seat:
+        steward = slot.role is Role.STEWARD
+        return Seat(
+            role=slot.role,
+            slot=slot.index,
+            number=slot.number,
+            uid=slot.uid,
+            replaces=slot.orphans,
+            parent_pid=self._parent[0],
+            parent_pidfd=self._parent[1],
+            wake_fd=self._pipes[slot.index][0],
+            wakers=tuple(write for _, write in self._pipes[1:]) if steward else (),
+            board=self.board,
+            paused=self._paused,
+        )
+
+    def _close_all_but(self, seat: Seat) -> None:
+        for process in self._processes.values():
+            os.close(process.pidfd)
+        for read, write in self._pipes:
+            if read != seat.wake_fd:
+                os.close(read)
+            if write not in seat.wakers:
+                os.close(write)
+
+
+def _has_ended(pidfd: int) -> bool:
+    return os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _children() -> set[int]:
+    with open("/proc/thread-self/children", encoding="ascii") as listing:  # noqa: PTH123 - at every tick
+        return {int(pid) for pid in listing.read().split()}
+
+
+def _reaped(stranger: int) -> bool:
+    try:
+        return os.waitpid(stranger, os.WNOHANG)[0] == stranger
+    except ChildProcessError:
+        return True

@@ -1,0 +1,131 @@
+"""A daemon of the real parent over small children that a test describes in its environment.
+
+`STANDIN` is a JSON object: `prepare` (an exit status, or "hang"), `worker` and `steward` (the name of one of
+`CHILDREN`), `workers`, `drain`, `lease`. Run as `python -m tests.support.standin DATABASE`.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from sqlqd import log, proc, systemd
+from sqlqd.board import Cell
+from sqlqd.clock import SystemClock
+from sqlqd.parent import Parent, Plot
+from sqlqd.plan import Limits
+from sqlqd.seat import ChildExit, Role, Seat
+
+CLOCK = SystemClock()
+FOREVER = "while :; do sleep 1; done"
+
+
+def _start(seat: Seat) -> proc.Wakeup:
+    wakeup = proc.Wakeup()
+    for number, _ in seat.replaces:
+        seat.board.put(seat.slot, Cell.REPLACED, number)
+    seat.board.put_time(seat.slot, Cell.BEAT, CLOCK.awake())
+    seat.board.put_time(seat.slot, Cell.STARTED, CLOCK.awake())
+    return wakeup
+
+
+def _say(*words: str) -> None:
+    os.write(1, f"{' '.join(words)}\n".encode())
+
+
+def _serve(seat: Seat, wakeup: proc.Wakeup, leaves: frozenset[signal.Signals]) -> int:
+    while True:
+        ready = proc.wait([wakeup.fd, seat.parent_pidfd], CLOCK.awake() + 1, CLOCK)
+        seat.board.put_time(seat.slot, Cell.BEAT, CLOCK.awake())
+        if seat.parent_pidfd in ready or leaves & set(wakeup.take()):
+            return 0
+
+
+def good(seat: Seat) -> int:
+    """Starts, and leaves when it is told."""
+    return _serve(seat, _start(seat), frozenset({signal.SIGTERM, signal.SIGUSR1}))
+
+
+def stubborn(seat: Seat) -> int:
+    """Runs something and leaves only when it is to end now."""
+    wakeup = _start(seat)
+    seat.board.put(seat.slot, Cell.BUSY, 1)
+    return _serve(seat, wakeup, frozenset({signal.SIGUSR1}))
+
+
+def deaf(seat: Seat) -> int:
+    """Never leaves."""
+    wakeup = _start(seat)
+    seat.board.put(seat.slot, Cell.BUSY, 1)
+    return _serve(seat, wakeup, frozenset())
+
+
+def holding(seat: Seat) -> int:
+    """Holds a lease that it does not renew, and runs something that left its session."""
+    wakeup = _start(seat)
+    if seat.replaces:
+        _say("replaces", *(uid for _, uid in seat.replaces))
+        return _serve(seat, wakeup, frozenset({signal.SIGTERM}))
+    seat.board.put(seat.slot, Cell.BUSY, 1)
+    lease = json.loads(os.environ["STANDIN"]).get("lease", 30.0)
+    seat.board.put(seat.slot, Cell.LEASE, int(lease * 1e9))
+    seat.board.put_time(seat.slot, Cell.LEASE_END, CLOCK.awake() + lease)
+    subprocess.Popen(["setsid", "sh", "-c", f"({FOREVER}) & {FOREVER}"], stdout=subprocess.DEVNULL)
+    _say("holds", seat.uid, str(os.getpid()))
+    return _serve(seat, wakeup, frozenset())
+
+
+def cannot(_seat: Seat) -> int:
+    """Says that it can never start."""
+    return ChildExit.CANNOT_START
+
+
+def crash(_seat: Seat) -> int:
+    """Ends at once."""
+    return 1
+
+
+def crash_later(seat: Seat) -> int:
+    """Starts in a daemon that is not ready yet; after that, never again."""
+    if seat.number > 3:
+        return 1
+    return good(seat)
+
+
+CHILDREN: dict[str, Callable[[Seat], int]] = {
+    child.__name__: child for child in (good, stubborn, deaf, holding, cannot, crash, crash_later)
+}
+
+
+def main() -> int:
+    """Be the daemon."""
+    how = json.loads(os.environ["STANDIN"])
+
+    def prepare() -> int:
+        if how.get("prepare") == "hang":
+            signal.pause()
+        return int(how.get("prepare", 0))
+
+    proc.reset_signals()
+    log.setup("json", "debug")
+    plot = Plot(
+        prepare=prepare,
+        children={
+            Role.STEWARD: CHILDREN[how.get("steward", "good")],
+            Role.WORKER: CHILDREN[how.get("worker", "good")],
+        },
+        workers=how.get("workers", 2),
+        database=Path(sys.argv[1]),
+        limits=Limits(drain=how.get("drain", 30.0), shortest_lease=how.get("lease", 30.0)),
+        clock=CLOCK,
+        notices=systemd.take(),
+        hangup_stops=how.get("hangup_stops", False),
+    )
+    return Parent(plot).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
