@@ -1,0 +1,190 @@
+"""`sqlqd check`: what is in force, when queues give up, and what will hurt."""
+
+import os
+import pwd
+import random
+import shutil
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from sqlqd.cli.output import Output
+from sqlqd.cli.session import Session
+from sqlqd.config import Config, Queue
+from sqlqd.launch import missing
+from sqlqd.model import Backoff
+from sqlqd.policy import backoff
+from sqlqd.printable import printable
+from sqlqd.store.library import is_safe, version
+from sqlqd.units import spell, spell_size
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+@click.pass_obj
+def check(session: Session, *, as_json: bool) -> None:
+    """Validate the configuration, print what is in force, and warn of what will hurt.
+
+    Commands are looked for as the user who asks: run it as the daemon's user.
+    """
+    config = session.config
+    warnings = _warnings(config)
+    with Output() as output:
+        if as_json:
+            output.json(_document(config, warnings))
+            return
+        for line in _lines(config):
+            output.line(line)
+        for warning in warnings:
+            output.line(f"warning: {printable(warning)}")
+
+
+def gives_up_after(rule: Backoff, max_attempts: int) -> float:
+    """Seconds of pauses, chance left out, from a job's first failure to its last."""
+    total = 0.0
+    even = replace(rule, jitter=0.0)
+    for failures in range(1, max_attempts):
+        pause = backoff(even, failures, random.Random())  # noqa: S311 - without jitter nothing is drawn by lot
+        if pause >= rule.max or rule.factor <= 1.0:
+            return total + pause * (max_attempts - failures)
+        total += pause
+    return total
+
+
+def _user() -> str:
+    uid = os.geteuid()
+    try:
+        return f"{pwd.getpwuid(uid).pw_name} (uid {uid})"
+    except KeyError:
+        return f"uid {uid}"
+
+
+def _lines(config: Config) -> list[str]:
+    daemon = config.daemon
+    lines = [
+        f"{printable(str(config.path))} is in order",
+        "",
+        f"database   {printable(str(daemon.database))}",
+        f"user       {_user()}",
+        f"SQLite     {version()}",
+        f"workers    {daemon.workers}",
+        f"stop       waits {spell(daemon.drain_timeout)} for running commands",
+        f"locks      waits {spell(daemon.busy_timeout)} for a locked database",
+        f"log        {daemon.log_level}, {daemon.log_format}",
+    ]
+    for queue in config.queues.values():
+        lines += ["", f"queue {printable(queue.name)}"]
+        lines += [f"  {name:<11}{value}" for name, value in _facts(config, queue)]
+    return [*lines, ""] if config.queues else [*lines, "", "no queues"]
+
+
+def _facts(config: Config, queue: Queue) -> list[tuple[str, str]]:
+    shell = isinstance(queue.command, str)
+    words = queue.command if isinstance(queue.command, str) else " ".join(queue.command)
+    at_once = min(queue.concurrency or config.daemon.workers, config.daemon.workers)
+    rule = queue.backoff
+    end = spell(gives_up_after(rule, queue.max_attempts))
+    limit = "none" if queue.timeout == float("inf") else f"{spell(queue.timeout)}, then SIGTERM"
+    return [
+        ("command", f"{printable(words)} ({'by /bin/sh' if shell else 'without a shell'})"),
+        ("in", printable(str(queue.cwd))),
+        *([("with", ", ".join(printable(name) for name in queue.env))] if queue.env else []),
+        ("at once", f"{at_once} of {config.daemon.workers} workers"),
+        ("time limit", f"{limit}; SIGKILL {spell(queue.kill_grace)} after SIGTERM"),
+        ("lease", spell(queue.lease)),
+        (
+            "attempts",
+            f"{queue.max_attempts}, and at most {queue.max_crashes} crashes; gives up after about {end}",
+        ),
+        ("pauses", f"{spell(rule.initial)}, each {rule.factor:g} times the last, at most {spell(rule.max)}"),
+        ("payload", f"{'JSON' if queue.json else 'text'}, at most {spell_size(queue.max_payload)}"),
+        ("done jobs", f"recorded for {spell(queue.keep_done)}" if queue.keep_done else "not recorded"),
+        ("on a stop", f"has {spell(queue.drain_timeout)} to end"),
+    ]
+
+
+def _document(config: Config, warnings: list[str]) -> dict[str, Any]:
+    """The same for programs; never what `env` sets."""
+    daemon = config.daemon
+    return {
+        "config": str(config.path),
+        "database": str(daemon.database),
+        "uid": os.geteuid(),
+        "sqlite": version(),
+        "workers": daemon.workers,
+        "drain_timeout_seconds": _finite(daemon.drain_timeout),
+        "busy_timeout_seconds": daemon.busy_timeout,
+        "queues": [
+            {
+                "name": queue.name,
+                "command": queue.command if isinstance(queue.command, str) else list(queue.command),
+                "cwd": str(queue.cwd),
+                "concurrency": queue.concurrency,
+                "lease_seconds": queue.lease,
+                "timeout_seconds": _finite(queue.timeout),
+                "kill_grace_seconds": queue.kill_grace,
+                "max_attempts": queue.max_attempts,
+                "max_crashes": queue.max_crashes,
+                "gives_up_after_seconds": gives_up_after(queue.backoff, queue.max_attempts),
+                "payload": "json" if queue.json else "text",
+                "max_payload": queue.max_payload,
+                "keep_done_seconds": queue.keep_done,
+                "drain_timeout_seconds": _finite(queue.drain_timeout),
+                "env": sorted(queue.env),
+            }
+            for queue in config.queues.values()
+        ],
+        "warnings": warnings,
+    }
+
+
+def _finite(seconds: float) -> float | None:
+    """JSON has no infinity: no limit is null."""
+    return None if seconds == float("inf") else seconds
+
+
+def _warnings(config: Config) -> list[str]:
+    warnings: list[str] = []
+    if not is_safe(version()):
+        warnings.append(f"SQLite {version()} can lose what was committed; use 3.51.3 or later")
+    directory = config.daemon.database.parent
+    if not directory.is_dir():
+        warnings.append(f"the database's directory {directory} does not exist; sqlqd does not make it")
+    elif not os.access(directory, os.W_OK | os.X_OK):
+        warnings.append(f"this user may not write in the database's directory {directory}")
+    if not config.queues:
+        warnings.append("no queue is configured: nothing will run")
+    for queue in config.queues.values():
+        warnings += [f"queue {queue.name}: {text}" for text in _queue_warnings(config, queue)]
+    return warnings
+
+
+def _queue_warnings(config: Config, queue: Queue) -> list[str]:
+    warnings: list[str] = []
+    if queue.timeout == float("inf"):
+        warnings.append("no timeout: a command that hangs holds its worker for ever")
+    takes_all = queue.concurrency is None or queue.concurrency >= config.daemon.workers
+    if takes_all and len(config.queues) > 1:
+        warnings.append(
+            f"it can take every worker; a concurrency below {config.daemon.workers} keeps some free"
+        )
+    if not queue.cwd.is_dir():
+        warnings.append(f"its directory {queue.cwd} does not exist")
+    if problem := _command_problem(queue):
+        warnings.append(problem)
+    return warnings
+
+
+def _command_problem(queue: Queue) -> str | None:
+    """Why the command cannot be started by this user; of a shell's only a first word that is a path."""
+    if isinstance(queue.command, str):
+        refusal = missing(queue)
+        return refusal.detail if refusal else None
+    program = queue.command[0]
+    if "/" in program:
+        program = os.fspath(queue.cwd / program)
+    if shutil.which(program, path=queue.env.get("PATH")):
+        return None
+    where = "this user can execute no" if "/" in program else "PATH has no"
+    return f"{where} {program}"

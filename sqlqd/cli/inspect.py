@@ -1,0 +1,103 @@
+"""`sqlqd list` and `sqlqd show`: jobs, many in lines or one whole."""
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sqlqd.cli import records, values
+from sqlqd.cli.failure import Failed, Refused
+from sqlqd.cli.output import Output
+from sqlqd.cli.selection import check_queue, is_used, missing, no_such, read_ids, selecting, selection
+from sqlqd.cli.session import Session, unknown_queue
+from sqlqd.clock import SystemClock
+from sqlqd.model import Selection, State
+
+if TYPE_CHECKING:
+    from sqlqd.store.base import Store
+
+_ID = re.compile(r"[0-9a-f]{6,32}")
+_JOBS = frozenset(State) - {State.DONE}
+"""What a list shows unless it is asked for something else: jobs, not records of ended ones."""
+
+
+@click.command("list")
+@click.argument("which", nargs=-1, metavar="[QUEUE | ID... | -]")
+@selecting(*State, changing=False)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document a line.")
+@click.pass_obj
+def list_(session: Session, /, *, which: tuple[str, ...], as_json: bool, **options: Any) -> None:
+    """List jobs: all of them, those of QUEUE, or those selected.
+
+    IDs may be cut to their first 6 characters or more; - reads them from standard input.
+    Ended jobs are listed by --state done, for as long as their queue keeps records of them.
+    """
+    with session.store() as store:
+        wanted = _wanted(session, store, which, options)
+        if which and not wanted.ids and wanted.queue is None:
+            return  # standard input had no ids
+        seen = _print(store, wanted, as_json=as_json)
+    if wanted.limit is None and (unknown := missing(wanted.ids, seen)):
+        raise Failed(no_such(unknown))
+
+
+def _wanted(session: Session, store: "Store", which: tuple[str, ...], options: dict[str, Any]) -> Selection:
+    check_queue(session, store, options["queue"])
+    queues = [name for name in which if _names_queue(session, store, name)]
+    if len(queues) + (options["queue"] is not None) > 1:
+        raise Refused("name one queue")
+    wanted = selection(options, read_ids(name for name in which if name not in queues))
+    if queues:
+        wanted = replace(wanted, queue=queues[0])
+    if not wanted.ids and not wanted.states:
+        wanted = replace(wanted, states=_JOBS)
+    return wanted
+
+
+def _names_queue(session: Session, store: "Store", argument: str) -> bool:
+    """Whether an argument is a queue's name; else it is an id, or Refused."""
+    if argument in session.config.queues:
+        return True
+    if argument == "-" or _ID.fullmatch(argument):
+        return False
+    if is_used(store, argument):
+        return True
+    if next(store.find(Selection(ids=(argument,))), None) is None:
+        raise Refused(unknown_queue(argument, session.config.queues))
+    return False
+
+
+def _print(store: "Store", wanted: Selection, *, as_json: bool) -> list[str]:
+    """Print the jobs of a selection as they are read; their ids, where it was one by ids."""
+    now = SystemClock().wall()
+    seen: list[str] = []
+    with Output() as output:
+        if not as_json:
+            output.line(records.HEADER)
+        for record in store.find(wanted):
+            if wanted.ids:
+                seen.append(record.id)
+            if as_json:
+                output.json(records.as_json(record))
+            else:
+                output.line(records.line(record, now))
+    return seen
+
+
+@click.command()
+@click.argument("job", metavar="ID", callback=values.text)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+@click.pass_obj
+def show(session: Session, *, job: str, as_json: bool) -> None:
+    """Show one job, whole: its attempts, its last error and the tail of its output."""
+    with session.store() as store:
+        record = store.record(job)
+    if record is None:
+        raise Failed(no_such([job]))
+    with Output() as output:
+        if as_json:
+            output.json(records.as_json(record, whole=True))
+            return
+        for line in records.whole(record, SystemClock().wall()):
+            output.line(line)

@@ -1,0 +1,138 @@
+"""One job as the verbs print it: as JSON, in a line of a list, and whole."""
+
+from typing import Any
+
+from sqlqd.cli.moments import beside, iso, local
+from sqlqd.model import Attempt, Record, State
+from sqlqd.printable import printable
+from sqlqd.units import spell
+
+_LIVE = (
+    *("id", "queue", "state", "payload", "priority", "run_at", "locked_until", "locked_by", "attempts"),
+    *("max_attempts", "key", "created_at", "claimed_at", "crashes", "last_error"),
+)
+_DEAD = (*_LIVE, "died_at", "reason")
+_DONE = ("id", "queue", "state", "key", "attempts", "ended_at", "outcome", "duration", "exit_code")
+_ATTEMPT = ("number", "started_at", "ended_at", "outcome", "exit_code", "signal", "cpu", "error", "worker")
+_LENGTHS = frozenset({"duration", "cpu"})
+
+_ID = 12
+_QUEUE = 20
+_STATE = 9
+_WHEN = 16
+WIDTH = 80
+
+HEADER = f"{'ID':{_ID}}  {'QUEUE':{_QUEUE}}  {'STATE':{_STATE}}  {'TRIES':>5}  {'WHEN':{_WHEN}}  KEY"
+
+
+def as_json(record: Record, *, whole: bool = False) -> dict[str, Any]:
+    """The columns of its table by their names, `state`, and times and lengths for people and programs."""
+    columns = {State.DEAD: _DEAD, State.DONE: _DONE}.get(record.state, _LIVE)
+    document = _fields(record, columns)
+    if whole:
+        document["history"] = [_fields(attempt, _ATTEMPT) for attempt in record.history]
+    return document
+
+
+def _fields(of: Record | Attempt, names: tuple[str, ...]) -> dict[str, Any]:
+    document: dict[str, Any] = {}
+    for name in names:
+        value = getattr(of, name)
+        if name in _LENGTHS:
+            document[f"{name}_seconds"] = value
+        else:
+            document[name] = value.value if isinstance(value, State) else value
+        if name.endswith("_at") or name == "locked_until":
+            document[f"{name}_iso"] = None if value is None else iso(value)
+    return document
+
+
+def fit(text: str, width: int) -> str:
+    """The text on one line of at most `width` characters."""
+    text = printable(text)
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def line(record: Record, now: float) -> str:
+    """One line of a list; the id is cut to a prefix that verbs take."""
+    tries = (
+        f"{record.attempts}" if record.max_attempts is None else f"{record.attempts}/{record.max_attempts}"
+    )
+    when = _when(record)
+    text = (
+        f"{printable(record.id)[:_ID]:{_ID}}  {fit(record.queue, _QUEUE):{_QUEUE}}  "
+        f"{record.state.value:{_STATE}}  {tries:>5}  "
+        f"{'' if when is None else beside(when, now):{_WHEN}}  "
+    )
+    return (text + fit(record.key or "", WIDTH - len(text))).rstrip()
+
+
+def _when(record: Record) -> float | None:
+    """The moment that says most in this state: due, claimed, died, ended."""
+    match record.state:
+        case State.RUNNING:
+            return record.claimed_at
+        case State.DEAD:
+            return record.died_at
+        case State.DONE:
+            return record.ended_at
+    return record.run_at
+
+
+def whole(record: Record, now: float) -> list[str]:
+    """Everything about a job, for people."""
+    lines = [f"{name:<13} {value}" for name, value in _facts(record, now)]
+    if record.payload is not None:
+        lines += _block(f"payload ({len(record.payload.encode('utf-8', 'replace'))} bytes)", record.payload)
+    for attempt in record.history:
+        lines += ["", f"attempt {attempt.number}: {_ended(attempt)}, {beside(attempt.ended_at, now)}"]
+        lines += _indented(attempt.error)
+    if record.last_error is not None and record.last_error not in {each.error for each in record.history}:
+        lines += _block("last error", record.last_error)
+    return lines
+
+
+def _facts(record: Record, now: float) -> list[tuple[str, str]]:
+    limit = "" if record.max_attempts is None else f" of {record.max_attempts}"
+    crashes = f", {record.crashes} of them took their worker down" if record.crashes else ""
+    state = record.state.value
+    if record.outcome is not None and record.outcome != state:
+        state = record.outcome
+    facts: list[tuple[str, str | None]] = [
+        ("id", printable(record.id)),
+        ("queue", printable(record.queue)),
+        ("state", state),
+        ("reason", None if record.reason is None else printable(record.reason)),
+        ("key", None if record.key is None else printable(record.key)),
+        ("priority", str(record.priority) if record.priority else None),
+        ("attempts", f"{record.attempts}{limit}{crashes}"),
+        ("exit code", None if record.exit_code is None else str(record.exit_code)),
+        ("ran for", None if record.duration is None else spell(record.duration)),
+    ]
+    moments = (
+        ("created", record.created_at),
+        ("due", record.run_at if record.state in {State.READY, State.SCHEDULED} else None),
+        ("claimed", record.claimed_at if record.state is State.RUNNING else None),
+        ("lease ends", record.locked_until if record.state is State.RUNNING else None),
+        ("died", record.died_at),
+        ("ended", record.ended_at),
+    )
+    facts += [(name, f"{local(at)} ({beside(at, now)})") for name, at in moments if at is not None]
+    return [(name, value) for name, value in facts if value is not None]
+
+
+def _ended(attempt: Attempt) -> str:
+    how = attempt.outcome
+    if attempt.exit_code is not None:
+        how += f" with status {attempt.exit_code}"
+    if attempt.signal is not None:
+        how += f" by signal {attempt.signal}"
+    return f"{printable(how)} after {spell(max(0.0, attempt.ended_at - attempt.started_at))}"
+
+
+def _block(title: str, text: str) -> list[str]:
+    return ["", f"{title}:", *_indented(text)]
+
+
+def _indented(text: str) -> list[str]:
+    return [f"  {printable(each, keep=chr(9))}".rstrip() for each in text.split("\n")] if text else []
