@@ -1,0 +1,236 @@
+"""One claim carried out: its command is run, its lease renewed, its end recorded.
+
+Nothing is recorded while anything of the job runs, and nothing of it runs past the lease's end.
+"""
+
+import math
+import random
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+from sqlqd import faults, story
+from sqlqd.board import Cell
+from sqlqd.clock import Clock
+from sqlqd.config import Config
+from sqlqd.model import Claim, Ended, Holder, Outcome, Rules, Taken, Verdict
+from sqlqd.patience import Patience
+from sqlqd.policy import judge
+from sqlqd.run import Commands, Run, ended_by_stop
+from sqlqd.seat import Seat
+from sqlqd.store.base import Store, StoreError
+
+FAREWELL = 3.0
+"""Seconds that a worker which has to leave goes on trying to record a job's end."""
+
+_LONGEST_RENEWAL_PAUSE = 1.0
+
+
+class Urgency(IntEnum):
+    """How a worker is to leave, if it is."""
+
+    NONE = 0
+    DRAIN = 1
+    """Its command has the queue's drain_timeout."""
+    NOW = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """Whether to leave, and since when, by the awake clock."""
+
+    urgency: Urgency = Urgency.NONE
+    at: float = math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What every errand of a worker is done with."""
+
+    seat: Seat
+    config: Config
+    rules: tuple[Rules, ...]
+    """One object for all calls: the store keeps what it works out about it."""
+    commands: Commands
+    holder: Holder
+    clock: Clock
+    rng: random.Random
+    patience: Patience
+
+
+def margin(lease: float) -> float:
+    """Seconds before a lease's end at which a claim that was not renewed is given up.
+
+    Before the parent would kill the worker for it, and long enough for SIGKILL to end a tree.
+    """
+    return min(3.0, max(0.5, lease / 6.0))
+
+
+class Errand:
+    """A claim from its start to its end. Its owner calls `tick` until there is a `next`."""
+
+    def __init__(self, bench: Bench, store: Store, claim: Claim, now: float) -> None:
+        self.next: Taken | None = None
+        """Once it is over: what was claimed in the same transaction; Taken(None) may mean to look again."""
+        self.settled = False
+        """Once it is over: whether the store was reached and looked for more."""
+        self._bench = bench
+        self._store = store
+        self._claim = claim
+        self._queue = bench.config.queues[claim.job.queue]
+        self._renew_at = now + self._queue.lease / 3.0
+        self._not_before = now
+        self._asked = Urgency.NONE
+        self._lost = False
+        self._end: tuple[Outcome, Verdict] | None = None
+        """How the run ended and what follows, until that is recorded."""
+        self._stamp(claim.until_awake, busy=True)
+        self._run: Run = bench.commands.start(claim, self._queue)
+        self._still_blocked = claim.blocks > 0 and self._run.outcome is None
+        if self._run.outcome is None:
+            story.started(claim, bench.seat.slot, self._run.pid)
+            faults.point("worker.started")
+
+    def descriptors(self) -> Mapping[int, int]:
+        """What its command's run waits for."""
+        return self._run.descriptors() if self._end is None and self.next is None else {}
+
+    def tick(self, now: float, halt: Halt) -> float:
+        """Do what is due; when more is."""
+        if self._end is None and self.next is None:
+            return self._watch(now, halt)
+        return self._settle(now, halt)
+
+    # While the command runs.
+
+    def _watch(self, now: float, halt: Halt) -> float:
+        due = self._run.step(now)
+        if self._run.outcome is None:
+            return min(due, self._heed(now, halt), self._keep(now))
+        self._close(self._run.outcome, halt)
+        return now
+
+    def _heed(self, now: float, halt: Halt) -> float:
+        """End the command where the worker is to leave; when that is due."""
+        drained_at = halt.at + self._queue.drain_timeout if halt.urgency is Urgency.DRAIN else halt.at
+        if now < drained_at:
+            return drained_at
+        if halt.urgency <= self._asked:
+            return math.inf
+        self._asked = halt.urgency
+        self._run.end(Ended.INTERRUPTED, now, at_once=halt.urgency is Urgency.NOW)
+        return now
+
+    def _keep(self, now: float) -> float:
+        """Renew the lease, or give the claim up before it ends; when that is due again."""
+        if self._lost:
+            return math.inf
+        if now >= self._renew_at:
+            self._renew(now)
+        last = self._claim.until_awake - margin(self._queue.lease)
+        if not self._lost and now >= last:
+            self._lose(now, "it could not be renewed in time")
+        return now if self._lost else min(self._renew_at, last)
+
+    def _renew(self, now: float) -> None:
+        lease = self._queue.lease
+        try:
+            renewed = self._store.renew(self._claim, lease)
+        except StoreError as error:
+            self._bench.patience.failed(str(error))
+            self._renew_at = now + min(lease / 20.0, _LONGEST_RENEWAL_PAUSE)
+            return
+        self._bench.patience.worked()
+        if renewed is None:
+            self._lose(now, "another worker has the job")
+            return
+        self._claim = renewed
+        self._renew_at = now + lease / 3.0
+        self._stamp(renewed.until_awake, busy=True)
+        self._unblock()
+
+    def _lose(self, now: float, why: str) -> None:
+        self._lost = True
+        story.lost(self._claim, self._bench.seat.slot, why)
+        self._run.end(Ended.LEASE_LOST, now, at_once=True)
+
+    def _unblock(self) -> None:
+        """Its queue's command could be started. Where that is missed, the next start says so again."""
+        if self._still_blocked:
+            with suppress(StoreError):
+                self._store.unblock(self._queue.name)
+                self._still_blocked = False
+
+    # Once nothing of it runs.
+
+    def _close(self, outcome: Outcome, halt: Halt) -> None:
+        self._run.close()
+        faults.point("worker.ended")
+        # From here on there is nothing that would have to end before the lease does.
+        self._stamp(0.0, busy=True)
+        if outcome.how is Ended.LEASE_LOST:
+            self._over(Taken(None), settled=False)
+            return
+        if halt.urgency is not Urgency.NONE and ended_by_stop(outcome):
+            outcome = replace(outcome, how=Ended.INTERRUPTED, detail="the daemon stopped")
+        bench = self._bench
+        verdict = judge(outcome, self._claim, self._queue.policy, bench.clock.wall(), bench.rng)
+        self._end = (outcome, verdict)
+
+    def _settle(self, now: float, halt: Halt) -> float:
+        if self._end is None or self.next is not None or now < self._not_before:
+            return self._not_before
+        bench = self._bench
+        outcome, verdict = self._end
+        try:
+            self._unblock()
+            settled = self._store.settle(
+                self._claim,
+                verdict,
+                outcome,
+                then=(bench.holder, bench.rules) if halt.urgency is Urgency.NONE else None,
+            )
+        except StoreError as error:
+            return self._try_later(now, halt, error)
+        bench.patience.worked()
+        if settled.kept:
+            story.settled(self._claim, outcome, verdict, bench.seat.slot, bench.clock.wall())
+        else:
+            story.lost(
+                self._claim, bench.seat.slot, "another worker took the job before its end was recorded"
+            )
+        faults.point("worker.settled")
+        self._over(settled.next, settled=settled.kept)
+        return now
+
+    def _try_later(self, now: float, halt: Halt, error: StoreError) -> float:
+        self._not_before = now + self._bench.patience.failed(str(error))
+        if now >= self._last_try(halt):
+            story.lost(
+                self._claim, self._bench.seat.slot, f"the daemon stops and its end was not recorded: {error}"
+            )
+            self._over(Taken(None), settled=False)
+            return now
+        return self._not_before
+
+    def _last_try(self, halt: Halt) -> float:
+        match halt.urgency:
+            case Urgency.NONE:
+                return math.inf
+            case Urgency.DRAIN:
+                return halt.at + max(FAREWELL, self._queue.drain_timeout)
+            case Urgency.NOW:
+                return halt.at + FAREWELL
+
+    def _over(self, following: Taken, *, settled: bool) -> None:
+        self.next = following
+        self.settled = settled
+        self._stamp(0.0, busy=False)
+
+    def _stamp(self, lease_end: float, *, busy: bool) -> None:
+        board, slot = self._bench.seat.board, self._bench.seat.slot
+        # The length first: whoever sees an end must find its length.
+        board.put_time(slot, Cell.LEASE, self._queue.lease if lease_end else 0.0)
+        board.put_time(slot, Cell.LEASE_END, lease_end)
+        board.put(slot, Cell.BUSY, int(busy))

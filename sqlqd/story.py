@@ -1,0 +1,67 @@
+"""What the log tells of a job: one record for each step, with the fields by which its story is found."""
+
+from sqlqd import log
+from sqlqd.model import Buried, Bury, Cancel, Claim, Done, Ended, Outcome, Release, Retry, Verdict
+from sqlqd.policy import reason, signal_name
+
+
+def started(claim: Claim, worker: int, pid: int | None) -> None:
+    """The command of a claim runs."""
+    log.event("job.started", **_about(claim, worker), pid=pid)
+
+
+def lost(claim: Claim, worker: int, why: str) -> None:
+    """The claim is no longer ours, or is given up."""
+    log.event("job.lease_lost", **_about(claim, worker), reason=why)
+
+
+def buried(jobs: tuple[Buried, ...], worker: int) -> None:
+    """Jobs that can never run were found and moved to the dead ones."""
+    for job in jobs:
+        log.event(
+            "job.dead",
+            job_id=job.id,
+            queue=job.queue,
+            attempt=job.attempts,
+            worker=worker,
+            reason=job.reason,
+        )
+
+
+def settled(claim: Claim, outcome: Outcome, verdict: Verdict, worker: int, now: float) -> None:
+    """The end of a claim is recorded. `now` in Unix seconds."""
+    about = _about(claim, worker)
+    if outcome.how in (Ended.EXITED, Ended.SIGNALLED, Ended.TIMED_OUT) and not isinstance(verdict, Done):
+        log.event("job.failed", **about, **_end(outcome), reason=reason(outcome))
+    match verdict:
+        case Done():
+            log.event("job.finished", **about, **_end(outcome))
+        case Retry(at, _):
+            log.event("job.retry", **about, delay_seconds=round(max(0.0, at - now), 3))
+        case Bury(why):
+            log.event("job.dead", **about, **_end(outcome), reason=why)
+        case Release(why, block=block):
+            log.event("job.released", **about, reason=why)
+            if block:
+                log.event(
+                    "queue.blocked", queue=claim.job.queue, worker=worker, block_seconds=block, reason=why
+                )
+        case Cancel():
+            log.event("job.cancelled", **about, **_end(outcome))
+
+
+def _about(claim: Claim, worker: int) -> dict[str, object]:
+    return {
+        "job_id": claim.job.id,
+        "queue": claim.job.queue,
+        "attempt": claim.job.attempts,
+        "worker": worker,
+    }
+
+
+def _end(outcome: Outcome) -> dict[str, object]:
+    return {
+        "exit_code": outcome.code,
+        "signal": None if outcome.signal is None else signal_name(outcome.signal),
+        "duration_seconds": round(outcome.duration, 3),
+    }
