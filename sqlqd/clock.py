@@ -46,3 +46,8 @@ class SystemClock:
     def boot(self) -> str:
         """The kernel's boot id."""
         return _boot_id()
+
+
+def pause(seconds: float) -> None:
+    """Sleep, whatever clock is in use. For waits of at most milliseconds that nothing can cut short."""
+    time.sleep(seconds)

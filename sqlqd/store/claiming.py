@@ -1,0 +1,158 @@
+"""Giving out the next job, inside a transaction; burying on the way what can never run."""
+
+import secrets
+from typing import NamedTuple
+
+from sqlqd.model import Buried, Claim, Holder, Job, Rules, Taken
+from sqlqd.store import statements as sql
+from sqlqd.store.database import Database, Moment
+from sqlqd.store.ledger import count
+from sqlqd.store.turns import Head, Turns
+
+_MOST_BURIED = 50
+"""In one transaction: then others have the lock, and the caller looks again."""
+
+_PROBE = 10.0
+"""Seconds that one worker has to start a held queue's command before the next may try."""
+
+_ANY_SIZE = 1 << 40
+
+
+class _Found(NamedTuple):
+    rowid: int
+    rules: Rules
+    blocks: int
+
+
+class _Candidate(NamedTuple):
+    """A row of `sql.CANDIDATE`."""
+
+    id: bytes
+    key: bytes | None
+    payload: bytes | None
+    size: int
+    priority: int
+    run_at: float
+    attempts: int
+    max_attempts: int | None
+    created_at: float
+    last_error: bytes | None
+    crashes: int
+    lost: int
+
+
+def take(database: Database, turns: Turns, holder: Holder, after: str, now: Moment) -> Taken:
+    """The next job under a fresh token, if there is one, and what was buried before it was found."""
+    buried: list[Buried] = []
+    while len(buried) < _MOST_BURIED and (found := _next(database, turns, after, now.wall)):
+        limit = _ANY_SIZE if found.rules.max_payload is None else found.rules.max_payload
+        row = _Candidate(*database.one(sql.CANDIDATE, (found.rowid, limit)) or ())
+        reason = _why_never(row, found.rules) or _why_not_json(database, found)
+        if reason is None:
+            return Taken(_give(database, found, row, holder, now), tuple(buried))
+        database.insist_on_sync()
+        buried.append(_bury(database, found, row, reason, now.wall))
+    return Taken(None, tuple(buried))
+
+
+def _next(database: Database, turns: Turns, after: str, now: float) -> _Found | None:
+    for rules, head in turns.heads(lambda name: database.one(sql.LOST_HEAD, (name,)), after):
+        # A lost job counts as running; taking it over adds none.
+        if head.closed_until(now) is None and room(database, rules, taken=1) > 0:
+            return _Found(head.rowid, rules, head.blocks or 0)
+    for rules, head in turns.heads(lambda name: database.one(sql.WAITING_HEAD, (name,)), after):
+        if head.closed_until(now) is None:
+            due = _due(database, rules, head, now)
+            if due is not None and room(database, rules) > 0:
+                return _Found(due, rules, head.blocks or 0)
+    return None
+
+
+def _due(database: Database, rules: Rules, head: Head, now: float) -> int | None:
+    """The first row of the highest priority that has one due. There are 201 priorities at most."""
+    rowid, priority, run_at = head.rowid, head.priority, head.run_at
+    while run_at > now:
+        lower = database.one(sql.LOWER_HEAD, (rules.name, priority))
+        if lower is None:
+            return None
+        rowid, priority, run_at = lower
+    return rowid
+
+
+def room(database: Database, rules: Rules, *, taken: int = 0) -> int:
+    """How many more of the queue may be leased, not counting `taken` of those that are."""
+    if rules.concurrency is None:
+        return _ANY_SIZE
+    held = database.one(sql.HELD_UP_TO, (rules.name, rules.concurrency + taken))
+    return rules.concurrency + taken - (held[0] if held else 0)
+
+
+def _why_never(row: _Candidate, rules: Rules) -> str | None:
+    """Why a job can never run (again); None: it can."""
+    if row.payload is None:
+        return f"the payload has {row.size} bytes, over the queue's limit of {rules.max_payload}"
+    for name, value in (("id", row.id), ("key", row.key or b""), ("payload", row.payload)):
+        if not _is_text(value):
+            return f"the {name} is not valid UTF-8"
+    most = row.max_attempts or rules.max_attempts
+    if row.lost and row.crashes >= rules.max_crashes:
+        return f"worker lost: {row.crashes} of {rules.max_crashes} crashes"
+    if row.attempts >= most:
+        return f"{'worker lost' if row.lost else 'attempts used up'}: {row.attempts} of {most} attempts"
+    return None
+
+
+def _is_text(value: bytes) -> bool:
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _why_not_json(database: Database, found: _Found) -> str | None:
+    if not found.rules.json:
+        return None
+    valid = database.one(sql.IS_JSON, (found.rowid,))
+    return None if valid and valid[0] else "the payload is not valid JSON"
+
+
+def _give(database: Database, found: _Found, row: _Candidate, holder: Holder, now: Moment) -> Claim:
+    rules = found.rules
+    token = f"{holder.uid}/{holder.slot}/{holder.pid}/{secrets.token_hex(16)}"
+    until, until_awake = now.wall + rules.lease, now.awake + rules.lease
+    boot = database.clock.boot()
+    database.run(sql.GIVE, (token, until, now.wall, boot, until_awake, found.rowid))
+    if found.blocks:
+        # One tries whether the command can be started again, not everyone at once.
+        database.run(sql.PROBE_QUEUE, (now.wall + _PROBE, rules.name))
+    job = Job(
+        id=row.id.decode(),
+        queue=rules.name,
+        payload=(row.payload or b"").decode(),
+        priority=row.priority,
+        run_at=row.run_at,
+        attempts=row.attempts + 1,
+        max_attempts=row.max_attempts,
+        key=None if row.key is None else row.key.decode(),
+        created_at=row.created_at,
+        last_error=None if row.last_error is None else row.last_error.decode(errors="replace"),
+        crashes=row.crashes,
+    )
+    return Claim(
+        job=job,
+        token=token,
+        max_attempts=row.max_attempts or rules.max_attempts,
+        claimed_at=now.wall,
+        until=until,
+        until_awake=until_awake,
+        keep_done=rules.keep_done,
+        blocks=found.blocks,
+    )
+
+
+def _bury(database: Database, found: _Found, row: _Candidate, reason: str, now: float) -> Buried:
+    database.run(sql.BURY_ROW, (found.rowid, now, reason, None))
+    database.run(sql.DELETE_ROW, (found.rowid,))
+    count(database, found.rules.name, "dead", now)
+    return Buried(row.id.decode(errors="replace"), found.rules.name, row.attempts, reason)

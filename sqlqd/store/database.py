@@ -1,0 +1,263 @@
+"""One connection to the file: opening it, the only place that begins and ends transactions, and lock waits.
+
+It must never wait for a lock longer than it was allowed, and never leave a transaction open.
+"""
+
+import os
+import random
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import apsw
+
+from sqlqd import faults
+from sqlqd.clock import Clock, pause
+from sqlqd.store.base import Interrupted, StoreFailed, StoreMissing, StoreReplaced
+from sqlqd.store.errors import explain
+
+T = TypeVar("T")
+Row = tuple[Any, ...]
+Value = str | int | float | bytes | None
+Values = Sequence[Value] | Mapping[str, Value]
+
+LOG_LIMIT = 4 * 1024 * 1024
+"""Bytes that the write-ahead log's file may keep once its content is in the database."""
+
+_FIRST_STEP = (50e-6, 300e-6)
+_LONGEST_STEP = 3e-3
+_GROWTH = 1.5
+
+
+class Moment(NamedTuple):
+    """Both hands of the clock, read after the write lock was had."""
+
+    wall: float
+    awake: float
+
+
+class Wait(Enum):
+    """How a transaction waits for the write lock."""
+
+    PATIENT = "as long as is allowed, whatever happens"
+    STOPPABLE = "until the stop flag is raised; and with the flag raised it does not begin"
+    NEVER = "tries once"
+
+
+class _MustSync(Exception):
+    """The transaction found something to acknowledge: it starts again with every commit synced."""
+
+
+class Database:
+    """The connection. `stop` ends stoppable waits; `waiting` is called at each step of a wait."""
+
+    def __init__(
+        self,
+        path: Path,
+        clock: Clock,
+        *,
+        busy_timeout: float,
+        stop: Callable[[], bool] | None,
+        waiting: Callable[[], None] | None,
+    ) -> None:
+        self.path = path
+        self.clock = clock
+        self._busy_timeout = busy_timeout
+        self._stop = stop or (lambda: False)
+        self._waiting = waiting or (lambda: None)
+        # Our own source: `random` at large may be seeded by a program that uses the queue.
+        self._random = random.SystemRandom()
+        self._synced: bool | None = None
+        try:
+            self._identity = _identity(path)
+            self._connection = apsw.Connection(os.fspath(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        except (apsw.Error, OSError) as error:
+            raise explain(error, path) from error
+
+    def close(self) -> None:
+        """Give up the connection."""
+        self._connection.close()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the stop flag is raised."""
+        return self._stop()
+
+    def check_file(self) -> None:
+        """Raise StoreReplaced where the path leads to another file than the one that was opened."""
+        try:
+            now = _identity(self.path)
+        except OSError:
+            now = None
+        if now != self._identity:
+            raise StoreReplaced(
+                f"{self.path} is no longer the file that was opened; start again to use the new one"
+            )
+
+    # Statements, inside a transaction. Results are always drained: an open cursor would keep its lock.
+
+    def run(self, statement: str, values: Values = ()) -> int:
+        """Execute; the number of rows that it changed."""
+        self._connection.execute(statement, values)
+        return self._connection.changes()
+
+    def one(self, statement: str, values: Values = ()) -> Row | None:
+        """The first row of a query that gives at most one."""
+        rows = self._connection.execute(statement, values).fetchall()
+        return rows[0] if rows else None
+
+    def all(self, statement: str, values: Values = ()) -> list[Row]:
+        """Every row of a query."""
+        return self._connection.execute(statement, values).fetchall()
+
+    # Transactions.
+
+    def write(self, body: Callable[[Moment], T], *, synced: bool, wait: Wait = Wait.PATIENT) -> T:
+        """Run `body` under the write lock and commit. `synced`: on disk when this returns.
+
+        Raises StoreBusy, Interrupted, StoreFailed, JobRefused; nothing of `body` is kept then.
+        """
+        try:
+            try:
+                return self._transact("BEGIN IMMEDIATE", body, wait, synced=synced)
+            except _MustSync:
+                return self._transact("BEGIN IMMEDIATE", body, wait, synced=True)
+        except (apsw.Error, OSError) as error:
+            raise explain(error, self.path) from error
+
+    def insist_on_sync(self) -> None:
+        """From inside a transaction: what it does must be on disk when it is reported."""
+        if not self._synced:
+            raise _MustSync
+
+    def read(self, body: Callable[[Moment], T]) -> T:
+        """Run `body` on one unchanging view of the data."""
+        try:
+            return self._retry(lambda: self._transact("BEGIN", body, Wait.NEVER), Wait.PATIENT)
+        except (apsw.Error, OSError) as error:
+            raise explain(error, self.path) from error
+
+    def outside(self, body: Callable[[], T]) -> T:
+        """Run `body`, which begins no transaction, with the same waits and errors."""
+        try:
+            return self._retry(body, Wait.PATIENT)
+        except (apsw.Error, OSError) as error:
+            raise explain(error, self.path) from error
+
+    def _transact(
+        self, begin: str, body: Callable[[Moment], T], wait: Wait, *, synced: bool | None = None
+    ) -> T:
+        if synced is not None and synced != self._synced:
+            # The level cannot change inside a transaction.
+            self.all(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
+            self._synced = synced
+        self._retry(lambda: self._connection.execute(begin), wait)
+        try:
+            faults.point("store.begun")
+            if wait is Wait.STOPPABLE:
+                self._heed_stop()
+            result = body(Moment(self.clock.wall(), self.clock.awake()))
+            faults.point("store.before_commit")
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+        faults.point("store.after_commit")
+        return result
+
+    def _retry(self, attempt: Callable[[], T], wait: Wait) -> T:
+        """SQLite's own handler lets some wait for seconds while others run on, and cannot be interrupted."""
+        waited, scale = 0.0, 1.0
+        while True:
+            if wait is Wait.STOPPABLE:
+                self._heed_stop()
+            try:
+                return attempt()
+            except apsw.BusyError:
+                if wait is Wait.NEVER or waited >= self._busy_timeout:
+                    raise
+            self._waiting()
+            step = min(self._random.uniform(*_FIRST_STEP) * scale, _LONGEST_STEP)
+            scale = min(scale * _GROWTH, _LONGEST_STEP / _FIRST_STEP[0])
+            pause(step)
+            waited += step
+
+    def _heed_stop(self) -> None:
+        if self.stopped:
+            raise Interrupted("stopping: no new claim is begun")
+
+    # The file as a whole.
+
+    def settings(self, *, autocheckpoint: bool) -> None:
+        """What every connection is set to, before its first transaction."""
+        self.outside(lambda: self.all(f"PRAGMA journal_size_limit = {LOG_LIMIT}"))
+        if not autocheckpoint:
+            self.outside(lambda: self._connection.wal_autocheckpoint(0))
+
+    def use_write_ahead_log(self) -> None:
+        """Switch the journal, unless that is done: others may be doing it at this moment."""
+
+        def switch() -> str:
+            mode = self.all("PRAGMA journal_mode")[0][0]
+            return str(mode if mode == "wal" else self.all("PRAGMA journal_mode = WAL")[0][0])
+
+        if self.outside(switch) != "wal":
+            raise StoreFailed(f"{self.path} cannot keep a write-ahead log; put it on a local file system")
+
+    def script(self, statements: str) -> None:
+        """Execute a file of statements to its end."""
+        self._connection.execute(statements).fetchall()
+
+    def checkpoint(self) -> int:
+        """Copy the log into the file, waiting for nobody; cut a long log that is copied. Bytes not copied."""
+
+        def copy() -> int:
+            logged, copied = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            return max(0, logged - copied) * int(self.all("PRAGMA page_size")[0][0])
+
+        left = self.outside(copy)
+        if left == 0 and self._log_size() > LOG_LIMIT:
+            self._cut_log()
+        return left
+
+    def _log_size(self) -> int:
+        try:
+            return Path(f"{self.path}-wal").stat().st_size
+        except OSError:
+            return 0
+
+    def _cut_log(self) -> None:
+        """With no busy handler set this gives up at once where anyone reads or writes."""
+        try:
+            self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except apsw.BusyError:
+            return
+        except (apsw.Error, OSError) as error:
+            raise explain(error, self.path) from error
+
+
+def make_file(path: Path) -> None:
+    """Make an empty file that group members may use, with its name on disk, unless there is one."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o660)
+    except FileExistsError:
+        return
+    except FileNotFoundError as error:
+        raise StoreMissing(f"the directory {path.parent} does not exist; make it first") from error
+    except OSError as error:
+        raise explain(error, path) from error
+    # Whatever the umask of whoever came first: SQLite copies these bits to the files beside it.
+    os.fchmod(descriptor, 0o660)
+    os.close(descriptor)
+    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_dev, found.st_ino

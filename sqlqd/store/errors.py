@@ -1,0 +1,94 @@
+"""What SQLite and the system say, as the store's own errors: the only place that knows both."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+
+from sqlqd.store.base import (
+    JobRefused,
+    StoreBusy,
+    StoreDenied,
+    StoreError,
+    StoreFailed,
+    StoreForeign,
+    StoreMissing,
+)
+
+
+def explain(error: Exception, path: Path) -> StoreError:
+    """The store's error for one of SQLite's or the system's, by its class: an injected one has no code."""
+    if isinstance(error, StoreError):
+        return error
+    for classes, told in _BY_CLASS:
+        if isinstance(error, classes):
+            return told(error, path)
+    return StoreFailed(f"{path}: {error}")
+
+
+def broken_rule(text: str) -> str:
+    """The rule of the schema that a row breaks, out of SQLite's message."""
+    rule = text.partition("constraint failed: ")[2] or text
+    if rule.startswith("jobs.id"):
+        return "a job with this id is already there"
+    if text.startswith("NOT NULL"):
+        return f"{rule.removeprefix('jobs.')} must not be empty"
+    return rule
+
+
+def _busy(_: Exception, path: Path) -> StoreError:
+    return StoreBusy(f"{path} stayed locked by others; nothing was changed, try again")
+
+
+def _refused(error: Exception, _: Path) -> StoreError:
+    return JobRefused(broken_rule(str(error)))
+
+
+def _full(_: Exception, path: Path) -> StoreError:
+    return StoreFailed(f"{path} cannot grow: the disk is full; make room and try again")
+
+
+def _not_a_database(_: Exception, path: Path) -> StoreError:
+    return StoreForeign(f"{path} is not an SQLite database; name another file")
+
+
+def _damaged(error: Exception, path: Path) -> StoreError:
+    return StoreFailed(f"{path} is damaged: {error}; stop the daemon and restore a backup")
+
+
+def _cannot_open(error: Exception, path: Path) -> StoreError:
+    if not path.parent.is_dir():
+        return StoreMissing(f"the directory {path.parent} does not exist; make it first")
+    if not path.exists():
+        return StoreMissing(f"there is no database at {path}; `sqlqd run` and `sqlqd enqueue` make it")
+    if path.is_dir():
+        return StoreFailed(f"{path} is a directory; name a file in it")
+    if not os.access(path, os.R_OK | os.W_OK) or not os.access(path.parent, os.W_OK | os.X_OK):
+        return _denied(error, path)
+    return StoreFailed(f"{path} cannot be opened; see that its disk is mounted and its directory writable")
+
+
+def _read_only(error: Exception, path: Path) -> StoreError:
+    if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+        return StoreFailed(f"{path} is read-only; see how its file system is mounted")
+    return _denied(error, path)
+
+
+def _denied(_: Exception, path: Path) -> StoreError:
+    return StoreDenied(
+        f"no permission to read and write {path} and its directory; "
+        "join the group that owns them, or run this as their owner"
+    )
+
+
+_BY_CLASS: tuple[tuple[tuple[type[Exception], ...], Callable[[Exception, Path], StoreError]], ...] = (
+    ((apsw.BusyError, apsw.LockedError), _busy),
+    ((apsw.ConstraintError,), _refused),
+    ((apsw.CantOpenError,), _cannot_open),
+    ((apsw.ReadOnlyError,), _read_only),
+    ((apsw.PermissionsError, apsw.AuthError, PermissionError), _denied),
+    ((apsw.FullError,), _full),
+    ((apsw.NotADBError,), _not_a_database),
+    ((apsw.CorruptError,), _damaged),
+)

@@ -1,0 +1,46 @@
+"""Ending leases for their holders. A job whose lease was ended is lost: the next claim may take it."""
+
+from dataclasses import replace
+
+from sqlqd.model import Claim
+from sqlqd.store import statements as sql
+from sqlqd.store.database import Database, Moment, Row, Values
+from sqlqd.store.ledger import KEPT_ATTEMPTS, SLOT
+
+_AT_ONCE = 500
+"""Leases ended in one transaction."""
+
+
+def overdue(database: Database, now: Moment, limit: int = _AT_ONCE) -> list[Row]:
+    """Leases that are over, as rows of (rowid, whether that counts as a crash): a reboot is nobody's."""
+    boot = database.clock.boot()
+    searches: tuple[tuple[str, Values], ...] = (
+        (sql.OVER_AWAKE, (boot, now.awake, limit)),
+        (sql.OVER_FOREIGN, (now.wall, limit)),
+        (sql.OVER_BEFORE_BOOT, (boot, limit)),
+        (sql.OVER_AFTER_BOOT, (boot, limit)),
+    )
+    return [row for statement, values in searches for row in database.all(statement, values)][:limit]
+
+
+def held_by(database: Database, uid: str) -> list[Row]:
+    """The leases of one process, in the same form."""
+    return database.all(sql.HELD_BY_UID, (uid,))
+
+
+def end(database: Database, leases: list[Row], reason: str, now: float) -> int:
+    """End them. `locked_by` stays: the holder may still settle until somebody claims the job."""
+    for rowid, crashed in leases:
+        database.run(sql.END_LEASE, (now, crashed, rowid))
+        if crashed:
+            database.run(sql.LOG_LOST, (rowid, now, reason))
+            database.run(sql.TRIM_LOST, (rowid, KEPT_ATTEMPTS))
+            database.run(sql.COUNT_LOST, (rowid, int(now // SLOT)))
+    return len(leases)
+
+
+def renew(database: Database, claim: Claim, lease: float, now: Moment) -> Claim | None:
+    """Another lease from now; None: somebody else has the job. Lost but not taken, it is ours again."""
+    until, until_awake = now.wall + lease, now.awake + lease
+    values = (until, database.clock.boot(), until_awake, claim.job.id, claim.token)
+    return replace(claim, until=until, until_awake=until_awake) if database.run(sql.RENEW, values) else None

@@ -1,0 +1,58 @@
+"""What is written beside the jobs themselves: attempts that failed, records of ended jobs, counts."""
+
+from sqlqd.model import Claim, Outcome
+from sqlqd.store import statements as sql
+from sqlqd.store.database import Database
+
+SLOT = 300
+"""Seconds that one counter covers."""
+
+KEPT_ATTEMPTS = 50
+"""Of one job, the newest: however often it may try."""
+
+_LONGEST_ERROR = 1000
+_LONGEST_TEXT = 16 * 1024
+
+
+def storable(text: str, limit: int = _LONGEST_TEXT) -> str:
+    """Text as the database can keep it: no NUL, no half characters, no more than the limit."""
+    return text[:limit].replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
+
+
+def count(database: Database, queue: str, outcome: str, now: float) -> None:
+    """One more attempt of the queue that ended so."""
+    database.run(sql.COUNT, (queue, int(now // SLOT), outcome))
+
+
+def log_attempt(database: Database, claim: Claim, outcome: Outcome | None, reason: str, now: float) -> None:
+    """Enter an attempt that did not succeed into its job's history."""
+    job = claim.job
+    database.run(
+        sql.INSERT_ATTEMPT,
+        (
+            job.id,
+            job.attempts,
+            outcome.started_at if outcome else claim.claimed_at,
+            now,
+            outcome.how.value if outcome else "failed",
+            outcome.code if outcome else None,
+            outcome.signal if outcome else None,
+            outcome.cpu if outcome else None,
+            storable(reason, _LONGEST_ERROR),
+            claim.token,
+        ),
+    )
+    database.run(sql.TRIM_ATTEMPTS, (job.id, KEPT_ATTEMPTS))
+
+
+def record_end(database: Database, claim: Claim, ended: str, outcome: Outcome | None, now: float) -> None:
+    """Keep the record of a job that is gone for as long as its queue wants it."""
+    job = claim.job
+    if job.attempts > 1 or job.crashes or job.last_error is not None:
+        database.run(sql.FORGET_ATTEMPTS, (job.id,))
+    if claim.keep_done > 0:
+        duration, code = (outcome.duration, outcome.code) if outcome else (now - claim.claimed_at, None)
+        database.run(
+            sql.INSERT_DONE,
+            (job.id, job.queue, job.key, job.attempts, now, ended, duration, code, now + claim.keep_done),
+        )

@@ -1,0 +1,69 @@
+"""The schema's versions: making it, bringing it up to date, and refusing what is not ours."""
+
+from pathlib import Path
+
+from sqlqd.store.base import StoreForeign, StoreMissing
+from sqlqd.store.database import Database, Moment
+
+_FOLDER = Path(__file__).with_name("migrations")
+_TABLE_NAMES = (
+    "SELECT name FROM sqlite_schema WHERE name IN ('jobs', 'dead_jobs', 'done_jobs', 'sqlqd_schema')"
+)
+_VERSION = "SELECT max(version) FROM sqlqd_schema"
+
+
+def migrations() -> list[Path]:
+    """The numbered files in order; each runs in one transaction and leaves its number in sqlqd_schema."""
+    return sorted(_FOLDER.glob("[0-9][0-9][0-9][0-9].sql"))
+
+
+def newest() -> int:
+    """The version that this program writes and the newest that it reads."""
+    return len(migrations())
+
+
+def ddl() -> str:
+    """Everything that makes the newest schema in a file that has none of it."""
+    return "\n".join(migration.read_text(encoding="utf-8") for migration in migrations())
+
+
+def prepare(database: Database, *, create: bool, migrate: bool) -> None:
+    """Have the schema there, in a version that this program can use.
+
+    Raises StoreForeign where the file is not ours, StoreMissing where it has no schema and none is wanted.
+    """
+    version = database.read(lambda _: _version(database))
+    if version == 0 and not create:
+        raise StoreMissing(f"{database.path} holds no queue yet; `sqlqd run` and `sqlqd enqueue` make it")
+    database.use_write_ahead_log()
+    if version == 0 or (migrate and version < newest()):
+        for number, migration in enumerate(migrations(), start=1):
+            _step(database, number, migration)
+
+
+def _step(database: Database, number: int, migration: Path) -> None:
+    script = migration.read_text(encoding="utf-8")
+
+    def body(_: Moment) -> None:
+        # Asked again under the lock: several processes may start on a new file at once.
+        if _version(database) < number:
+            database.script(script)
+
+    database.write(body, synced=True)
+
+
+def _version(database: Database) -> int:
+    names = {name for (name,) in database.all(_TABLE_NAMES)}
+    if not names:
+        return 0
+    if "sqlqd_schema" not in names:
+        raise StoreForeign(
+            f"{database.path} has a table {min(names)} that is not sqlqd's; give the queue a file of its own"
+        )
+    row = database.one(_VERSION)
+    version = int(row[0] or 0) if row else 0
+    if version > newest():
+        raise StoreForeign(
+            f"{database.path} has schema {version}, newer than this sqlqd's {newest()}; upgrade sqlqd"
+        )
+    return version

@@ -1,0 +1,214 @@
+"""Finding jobs for people, wherever they stand: live, dead or done."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from sqlqd.model import Attempt, Record, Selection, State
+from sqlqd.store.base import StoreError
+from sqlqd.store.database import Database, Moment, Row
+
+PAGE = 200
+"""Jobs read or changed in one transaction, so that nobody waits long for the lock."""
+
+LAST_ROW = (1 << 63) - 1
+SHORTEST_PREFIX = 6
+_LAST_CHARACTER = "\U0010ffff"
+
+LIVE = "live"
+DEAD = "dead"
+DONE = "done"
+
+_LIVE_PAGE = """
+SELECT rowid, CAST(id AS BLOB), CAST(queue AS BLOB), attempts, CAST(key AS BLOB), CAST(payload AS BLOB),
+    priority, run_at, locked_until, CAST(locked_by AS BLOB), max_attempts, created_at, claimed_at,
+    CAST(last_error AS BLOB), crashes, CASE WHEN locked_by IS NOT NULL AND lost = 0 THEN 'running'
+        WHEN locked_by IS NOT NULL OR run_at <= :now THEN 'ready' ELSE 'scheduled' END AS state
+FROM jobs
+WHERE rowid BETWEEN :first AND :last
+    AND (:queue IS NULL OR queue = :queue)
+    AND (:key IS NULL OR key = :key)
+    AND (:error IS NULL OR instr(last_error, :error) > 0)
+    AND (:before IS NULL OR created_at <= :before)
+    AND (:behind IS NULL OR created_at >= :behind)
+    AND instr(:states, state) > 0
+ORDER BY rowid LIMIT :limit
+"""
+
+_DEAD_PAGE = """
+SELECT rowid, CAST(id AS BLOB), CAST(queue AS BLOB), attempts, CAST(key AS BLOB), CAST(payload AS BLOB),
+    priority, run_at, locked_until, CAST(locked_by AS BLOB), max_attempts, created_at, claimed_at,
+    CAST(last_error AS BLOB), crashes, died_at, CAST(reason AS BLOB)
+FROM dead_jobs
+WHERE rowid BETWEEN :first AND :last
+    AND (:queue IS NULL OR queue = :queue)
+    AND (:key IS NULL OR key = :key)
+    AND (:error IS NULL OR instr(last_error, :error) > 0 OR instr(reason, :error) > 0)
+    AND (:before IS NULL OR died_at <= :before)
+    AND (:behind IS NULL OR died_at >= :behind)
+    AND instr(:states, 'dead') > 0
+ORDER BY rowid LIMIT :limit
+"""
+
+_DONE_PAGE = """
+SELECT number, CAST(id AS BLOB), CAST(queue AS BLOB), attempts, CAST(key AS BLOB), ended_at, outcome,
+    duration, exit_code
+FROM done_jobs
+WHERE number BETWEEN :first AND :last
+    AND (:queue IS NULL OR queue = :queue)
+    AND (:key IS NULL OR key = :key)
+    AND :error IS NULL
+    AND (:before IS NULL OR ended_at <= :before)
+    AND (:behind IS NULL OR ended_at >= :behind)
+    AND instr(:states, 'done') > 0
+ORDER BY number LIMIT :limit
+"""
+
+_WHOLE_ID = """
+SELECT 'live', rowid, CAST(id AS BLOB) FROM jobs WHERE id = ?1
+UNION ALL SELECT 'dead', rowid, CAST(id AS BLOB) FROM dead_jobs WHERE id = ?1
+UNION ALL SELECT 'done', number, CAST(id AS BLOB) FROM done_jobs WHERE id = ?1
+"""
+
+_PREFIX = """
+SELECT * FROM (
+    SELECT 'live', rowid, CAST(id AS BLOB) FROM jobs WHERE id >= ?1 AND id < ?2 LIMIT 2
+) UNION ALL SELECT * FROM (
+    SELECT 'dead', rowid, CAST(id AS BLOB) FROM dead_jobs WHERE id >= ?1 AND id < ?2 LIMIT 2
+) UNION ALL SELECT * FROM (
+    SELECT 'done', number, CAST(id AS BLOB) FROM done_jobs WHERE id >= ?1 AND id < ?2 LIMIT 2
+)
+"""
+
+_HISTORY = """
+SELECT number, started_at, ended_at, outcome, exit_code, signal, cpu, CAST(error AS BLOB),
+    CAST(worker AS BLOB)
+FROM sqlqd_attempts INDEXED BY sqlqd_attempts_job WHERE job_id = ? ORDER BY entry
+"""
+
+_PAGES = {LIVE: _LIVE_PAGE, DEAD: _DEAD_PAGE, DONE: _DONE_PAGE}
+
+_ALWAYS = ("id", "queue", "attempts", "key")
+_WHOLE = (
+    *_ALWAYS,
+    "payload",
+    "priority",
+    "run_at",
+    "locked_until",
+    "locked_by",
+    "max_attempts",
+    "created_at",
+    "claimed_at",
+    "last_error",
+    "crashes",
+)
+_FIELDS = {
+    LIVE: (*_WHOLE, "state"),
+    DEAD: (*_WHOLE, "died_at", "reason"),
+    DONE: (*_ALWAYS, "ended_at", "outcome", "duration", "exit_code"),
+}
+
+
+class Place(NamedTuple):
+    """Where a job stands; good for one transaction, since a VACUUM numbers rows anew."""
+
+    table: str
+    row: int
+
+
+class Placed(NamedTuple):
+    """A job and where it stands."""
+
+    place: Place
+    record: Record
+
+
+class SeveralJobs(StoreError):
+    """A prefix that fits more than one job."""
+
+
+def page(
+    database: Database, selection: Selection, table: str, now: Moment, *, first: int, last: int, limit: int
+) -> list[Placed]:
+    """The jobs of one table that fit the selection, its ids apart, between two rows, in order of arrival."""
+    states = selection.states or frozenset(State)
+    values = {
+        "now": now.wall,
+        "first": first,
+        "last": last,
+        "queue": selection.queue,
+        "key": selection.key,
+        "error": selection.error,
+        "before": None if selection.older_than is None else now.wall - selection.older_than,
+        "behind": None if selection.newer_than is None else now.wall - selection.newer_than,
+        "states": " ".join(state.value for state in states),
+        "limit": limit,
+    }
+    rows = database.all(_PAGES[table], values)
+    return [Placed(Place(table, row[0]), _record(table, row)) for row in rows]
+
+
+def places(database: Database, id_or_prefix: str) -> list[Place]:
+    """Where the job of an id or of a unique prefix stands. Raises SeveralJobs."""
+    found = database.all(_WHOLE_ID, (id_or_prefix,))
+    if not found and len(id_or_prefix) >= SHORTEST_PREFIX:
+        found = database.all(_PREFIX, (id_or_prefix, id_or_prefix + _LAST_CHARACTER))
+    if len({job_id for _, _, job_id in found}) > 1:
+        raise SeveralJobs(f"{id_or_prefix} fits several jobs; give more of the id")
+    return [Place(table, row) for table, row, _ in found]
+
+
+def at(database: Database, place: Place, selection: Selection, now: Moment) -> list[Placed]:
+    """The job at a place, where it fits the selection."""
+    return page(database, selection, place.table, now, first=place.row, last=place.row, limit=1)
+
+
+def find(database: Database, selection: Selection) -> Iterator[Record]:
+    """The jobs of a selection, page by page: no transaction stays open between them."""
+    left = LAST_ROW if selection.limit is None else selection.limit
+    found = _by_ids(database, selection) if selection.ids else _by_pages(database, selection, left)
+    for _, record in zip(range(min(left, LAST_ROW)), found, strict=False):
+        yield record
+
+
+def _by_ids(database: Database, selection: Selection) -> Iterator[Record]:
+    for given in dict.fromkeys(selection.ids):
+
+        def look(now: Moment, given: str = given) -> list[Placed]:
+            return [job for place in places(database, given) for job in at(database, place, selection, now)]
+
+        for placed in database.read(look):
+            yield placed.record
+
+
+def _by_pages(database: Database, selection: Selection, limit: int) -> Iterator[Record]:
+    for table in (LIVE, DEAD, DONE):
+        first = 0
+        while True:
+
+            def look(now: Moment, table: str = table, first: int = first) -> list[Placed]:
+                return page(
+                    database, selection, table, now, first=first, last=LAST_ROW, limit=min(PAGE, limit)
+                )
+
+            jobs = database.read(look)
+            for placed in jobs:
+                yield placed.record
+            if len(jobs) < min(PAGE, limit):
+                break
+            first = jobs[-1].place.row + 1
+
+
+def history(database: Database, job_id: str) -> tuple[Attempt, ...]:
+    """The attempts of a job that did not succeed, oldest first."""
+    rows = database.all(_HISTORY, (job_id,))
+    return tuple(Attempt(*row[:7], _text(row[7]), _text(row[8])) for row in rows)
+
+
+def _record(table: str, row: Row) -> Record:
+    values = (_text(value) if isinstance(value, bytes) else value for value in row[1:])
+    fields: dict[str, Any] = dict(zip(_FIELDS[table], values, strict=True))
+    return Record(**(fields | {"state": State(fields.get("state", table))}))
+
+
+def _text(value: bytes) -> str:
+    return value.decode(errors="replace")

@@ -1,0 +1,74 @@
+"""The ends of a claim. Every statement that changes a job here matches its token: that is the fence."""
+
+from sqlqd.model import Bury, Cancel, Claim, Done, Outcome, Release, Retry, Verdict
+from sqlqd.store import statements as sql
+from sqlqd.store.database import Database
+from sqlqd.store.ledger import count, log_attempt, record_end, storable
+from sqlqd.store.turns import LONGEST_BLOCK
+
+_LATEST = 1e11
+
+
+def settle(database: Database, claim: Claim, verdict: Verdict, outcome: Outcome | None, now: float) -> bool:
+    """End the claim as judged. False: it was no longer ours and nothing was changed."""
+    match verdict:
+        case Done():
+            return _end(database, claim, "done", outcome, now)
+        case Cancel():
+            return _end(database, claim, "cancelled", outcome, now)
+        case Retry():
+            return _retry(database, claim, verdict, outcome, now)
+        case Bury(reason):
+            return _bury(database, claim, reason, outcome, now)
+        case Release():
+            return _release(database, claim, verdict, now)
+
+
+def _end(database: Database, claim: Claim, ended: str, outcome: Outcome | None, now: float) -> bool:
+    if not database.run(sql.DELETE_HELD, (claim.job.id, claim.token)):
+        return False
+    record_end(database, claim, ended, outcome, now)
+    count(database, claim.job.queue, ended, now)
+    return True
+
+
+def _retry(database: Database, claim: Claim, retry: Retry, outcome: Outcome | None, now: float) -> bool:
+    error = _error(retry.reason, outcome)
+    if not database.run(sql.GIVE_BACK, (_within_time(retry.at), error, 0, claim.job.id, claim.token)):
+        return False
+    log_attempt(database, claim, outcome, retry.reason, now)
+    count(database, claim.job.queue, "failed", now)
+    return True
+
+
+def _bury(database: Database, claim: Claim, reason: str, outcome: Outcome | None, now: float) -> bool:
+    row = database.one(sql.HELD_ROW, (claim.job.id, claim.token))
+    if row is None:
+        return False
+    database.run(sql.BURY_ROW, (row[0], now, storable(reason), _error(reason, outcome)))
+    database.run(sql.DELETE_ROW, row)
+    log_attempt(database, claim, outcome, reason, now)
+    count(database, claim.job.queue, "dead", now)
+    return True
+
+
+def _release(database: Database, claim: Claim, release: Release, now: float) -> bool:
+    at = None if release.at is None else _within_time(release.at)
+    if not database.run(sql.GIVE_BACK, (at, None, 1, claim.job.id, claim.token)):
+        return False
+    if release.block > 0:
+        until = now + min(release.block, LONGEST_BLOCK)
+        # From the claim's own count: workers that fail together are one failure.
+        database.run(sql.BLOCK, (claim.job.queue, until, claim.blocks + 1, storable(release.reason)))
+    return True
+
+
+def _within_time(at: float) -> float:
+    """A moment that the schema accepts, whatever a policy computed."""
+    return min(max(at, 0.0), _LATEST)
+
+
+def _error(reason: str, outcome: Outcome | None) -> str:
+    """Why the attempt failed, with the tail of its output."""
+    output = outcome.output if outcome else ""
+    return storable(f"{reason}\n{output}" if output else reason)

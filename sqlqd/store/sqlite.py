@@ -1,0 +1,254 @@
+"""The store on one SQLite file: every verb of `store/base.py`, each one transaction."""
+
+import math
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from sqlqd.clock import Clock
+from sqlqd.model import (
+    Bury,
+    Cancel,
+    Claim,
+    DaemonSeen,
+    Enqueued,
+    Holder,
+    NewJob,
+    Outcome,
+    Outlook,
+    Overview,
+    Record,
+    Rules,
+    Selection,
+    Settled,
+    Taken,
+    Touched,
+    Verdict,
+)
+from sqlqd.store import claiming, desk, leases, selecting, settling, survey, upkeep
+from sqlqd.store import statements as sql
+from sqlqd.store.base import JobRefused
+from sqlqd.store.database import Database, Moment, Wait, make_file
+from sqlqd.store.schema import prepare
+from sqlqd.store.turns import Turns
+
+
+def open_store(
+    path: Path,
+    clock: Clock,
+    *,
+    busy_timeout: float = 5.0,
+    create: bool = False,
+    migrate: bool = False,
+    stop: Callable[[], bool] | None = None,
+    waiting: Callable[[], None] | None = None,
+    autocheckpoint: bool = True,
+) -> "SqliteStore":
+    """Open the file at `path`, in the process that will use it.
+
+    `create` makes it, never its directory; `migrate` brings an older schema up to date. `busy_timeout`
+    is in seconds. `stop` is asked while a claim waits for the lock and ends that wait; `waiting` is
+    called at each step of any wait. Raises StoreMissing, StoreDenied, StoreForeign, StoreBusy, StoreFailed.
+    """
+    if create:
+        make_file(path)
+    database = Database(path, clock, busy_timeout=busy_timeout, stop=stop, waiting=waiting)
+    try:
+        database.settings(autocheckpoint=autocheckpoint)
+        prepare(database, create=create, migrate=migrate)
+    except BaseException:
+        database.close()
+        raise
+    return SqliteStore(database)
+
+
+class SqliteStore:
+    """A queue's storage in one SQLite file. One object a process; it never crosses a fork."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._served: tuple[Rules, ...] = ()
+        self._turns = Turns(())
+        self._upkeep = upkeep.Upkeep(database)
+
+    def close(self) -> None:
+        """Give up the connection. The object is useless afterwards."""
+        self._database.close()
+
+    # In: producers.
+
+    def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
+        """Add all or none; on disk when it returns. One answer a job, in order."""
+        try:
+            return self._database.write(
+                lambda now: [_insert(self._database, job, now.wall) for job in jobs], synced=True
+            )
+        except (TypeError, ValueError, OverflowError) as error:
+            raise JobRefused(f"a job holds a value that cannot be stored: {error}") from error
+
+    # Out: workers.
+
+    def claim(self, holder: Holder, queues: Sequence[Rules], *, after: str = "") -> Taken:
+        """Give out the next job. `None` with something buried: there may be more, look again."""
+        turns = self._turns_of(queues)
+        return self._database.write(
+            lambda now: claiming.take(self._database, turns, holder, after, now),
+            synced=False,
+            wait=Wait.STOPPABLE,
+        )
+
+    def renew(self, claim: Claim, lease: float) -> Claim | None:
+        """The claim with a lease of `lease` seconds from now; None: it is no longer ours."""
+        return self._database.write(
+            lambda now: leases.renew(self._database, claim, lease, now), synced=False, wait=Wait.NEVER
+        )
+
+    def settle(
+        self,
+        claim: Claim,
+        verdict: Verdict,
+        outcome: Outcome | None = None,
+        *,
+        then: tuple[Holder, Sequence[Rules]] | None = None,
+    ) -> Settled:
+        """End a claim, and claim the next job in the same transaction, unless the stop flag is raised."""
+
+        def body(now: Moment) -> Settled:
+            if not settling.settle(self._database, claim, verdict, outcome, now.wall):
+                return Settled(kept=False)
+            if then is None or self._database.stopped:
+                return Settled(kept=True)
+            holder, queues = then
+            turns = self._turns_of(queues)
+            return Settled(kept=True, next=claiming.take(self._database, turns, holder, claim.job.queue, now))
+
+        return self._database.write(body, synced=isinstance(verdict, Bury | Cancel))
+
+    def unblock(self, queue: str) -> None:
+        """A command of the queue could be started. Tries for the lock once, as `renew` does."""
+
+        def body(_: Moment) -> None:
+            self._database.run(sql.UNBLOCK, (queue,))
+            self._database.run(sql.FORGET_QUEUE, (queue,))
+
+        if self._database.read(lambda _: self._database.one(sql.IS_BLOCKED, (queue,))):
+            self._database.write(body, synced=False, wait=Wait.NEVER)
+
+    # Upkeep: processes.
+
+    def worker_started(self, holder: Holder, daemon_pid: int, *, replaces: Iterable[str] = ()) -> int:
+        """Announce a worker; end the leases of the dead ones whose uids it replaces. How many ended."""
+        dead = list(replaces)
+
+        def body(now: Moment) -> int:
+            values = (holder.uid, daemon_pid, holder.slot, holder.pid, now.wall)
+            self._database.run(sql.PUT_WORKER, values)
+            return self._bury_workers(dead, now)
+
+        return self._database.write(body, synced=False)
+
+    def end_leases(self, uids: Iterable[str]) -> int:
+        """End the leases of workers that are known dead, and forget them. How many ended."""
+        dead = list(uids)
+        return self._database.write(lambda now: self._bury_workers(dead, now), synced=False) if dead else 0
+
+    def _bury_workers(self, uids: Sequence[str], now: Moment) -> int:
+        ended = 0
+        for uid in uids:
+            held = leases.held_by(self._database, uid)
+            ended += leases.end(self._database, held, "the worker died", now.wall)
+            self._database.run(sql.FORGET_WORKER, (uid,))
+        return ended
+
+    def worker_stopped(self, uid: str) -> None:
+        """Forget a worker that ends in order."""
+        self._database.write(lambda _: self._database.run(sql.FORGET_WORKER, (uid,)), synced=False)
+
+    def daemon_started(self, daemon: DaemonSeen) -> None:
+        """Announce a daemon, or its new configuration."""
+        values = (
+            daemon.pid,
+            daemon.started_at,
+            daemon.loaded_at,
+            daemon.version,
+            daemon.config,
+            daemon.workers,
+        )
+        self._database.write(lambda _: self._database.run(sql.PUT_DAEMON, values), synced=False)
+
+    def forget_daemons(self, alive: Iterable[int]) -> None:
+        """Forget daemons and workers whose daemon's pid is not among the living."""
+        upkeep.forget_daemons(self._database, frozenset(alive))
+
+    def expire_leases(self) -> int:
+        """End every lease that is over. Takes the write lock only where there is one."""
+        if not self._database.read(lambda now: leases.overdue(self._database, now, 1)):
+            return 0
+
+        def body(now: Moment) -> int:
+            over = leases.overdue(self._database, now)
+            return leases.end(self._database, over, "the lease ran out", now.wall)
+
+        return self._database.write(body, synced=False)
+
+    def outlook(self, queues: Sequence[Rules], *, limit: int) -> Outlook:
+        """How many jobs could be claimed now, up to `limit`, and when the next could be."""
+        turns = self._turns_of(queues)
+        return self._database.read(lambda now: upkeep.outlook(self._database, turns, limit, now.wall))
+
+    def tidy(self, *, budget: float = 0.02) -> bool:
+        """One small step of housekeeping. True: there is more to do."""
+        return self._upkeep.tidy(budget)
+
+    def checkpoint(self) -> int:
+        """Copy the log back into the database without waiting for anyone. Bytes not copied."""
+        return self._database.checkpoint()
+
+    def check_file(self) -> None:
+        """Raise StoreReplaced where the path no longer leads to the open file (by stat alone)."""
+        self._database.check_file()
+
+    # The operator's desk.
+
+    def overview(self, configured: Iterable[str]) -> Overview:
+        """Counts by queue and state, workers and daemons."""
+        return survey.overview(self._database, configured)
+
+    def find(self, selection: Selection) -> Iterator[Record]:
+        """The jobs of a selection, without their histories; read as they are asked for."""
+        return selecting.find(self._database, selection)
+
+    def record(self, id_or_prefix: str) -> Record | None:
+        """One job, whole, with its history. Raises StoreError where a prefix fits several."""
+        return survey.record(self._database, id_or_prefix)
+
+    def retry(self, selection: Selection, *, dry_run: bool = False) -> Touched:
+        """Dead jobs live again with fresh attempts; those waiting in backoff are due now."""
+        return desk.retry(self._database, selection, dry_run=dry_run)
+
+    def cancel(self, selection: Selection, *, dry_run: bool = False) -> Touched:
+        """Take waiting jobs away, each recorded as cancelled; running ones are skipped."""
+        return desk.cancel(self._database, selection, dry_run=dry_run)
+
+    def purge(self, selection: Selection, *, dry_run: bool = False) -> Touched:
+        """Delete dead jobs, or with the state done the records of ended ones."""
+        return desk.purge(self._database, selection, dry_run=dry_run)
+
+    def _turns_of(self, queues: Sequence[Rules]) -> Turns:
+        """Sorted once for as long as a caller serves the same queues."""
+        served = tuple(queues)
+        if served != self._served:
+            self._served, self._turns = served, Turns(served)
+        return self._turns
+
+
+def _insert(database: Database, job: NewJob, now: float) -> Enqueued:
+    run_at = now + job.delay if job.run_at is None else job.run_at
+    if math.isnan(run_at):
+        raise JobRefused("run_at must be a number")
+    job_id = secrets.token_hex(16) if job.id is None else job.id
+    values = (job_id, job.queue, job.payload, job.priority, run_at, job.key, job.max_attempts, now)
+    if database.run(sql.INSERT_JOB, values):
+        return Enqueued(job_id, created=True)
+    (found,) = database.all(sql.LIVE_BY_KEY, (job.queue, job.key))[0]
+    return Enqueued(found.decode(errors="replace"), created=False)

@@ -1,0 +1,246 @@
+"""Every statement of a running queue, by name. The operator's desk has its own beside its verbs.
+
+Free text comes back as bytes (CAST … AS BLOB): a row that is not UTF-8 must not break the transaction
+that meets it. Hot statements name their index, so that an ANALYZE by an application that shares the
+file cannot turn them into scans.
+"""
+
+# In: producers. None in place of created_at cannot happen; the rest is checked by the schema.
+
+INSERT_JOB = """
+INSERT INTO jobs (id, queue, payload, priority, run_at, key, max_attempts, created_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (queue, key) WHERE key IS NOT NULL DO NOTHING
+"""
+
+LIVE_BY_KEY = "SELECT CAST(id AS BLOB) FROM jobs WHERE queue = ? AND key = ?"
+
+# Out: which job is next. `queue >= ?` jumps to the next queue that has a row at all.
+
+LOST_HEAD = """
+SELECT j.rowid, CAST(j.queue AS BLOB), q.paused_at, q.paused_until, q.blocked_until, q.blocks
+FROM jobs AS j INDEXED BY jobs_lost LEFT JOIN sqlqd_queues AS q ON q.queue = j.queue
+WHERE j.locked_by IS NOT NULL AND j.lost = 1 AND j.queue >= ?
+ORDER BY j.queue, j.rowid LIMIT 1
+"""
+
+WAITING_HEAD = """
+SELECT j.rowid, CAST(j.queue AS BLOB), q.paused_at, q.paused_until, q.blocked_until, q.blocks,
+    j.priority, j.run_at
+FROM jobs AS j INDEXED BY jobs_waiting LEFT JOIN sqlqd_queues AS q ON q.queue = j.queue
+WHERE j.locked_by IS NULL AND j.queue >= ?
+ORDER BY j.queue, j.priority DESC, j.run_at, j.rowid LIMIT 1
+"""
+
+# The head of the next lower priority of a queue: rows of one priority that lie in the future are jumped over.
+LOWER_HEAD = """
+SELECT rowid, priority, run_at FROM jobs INDEXED BY jobs_waiting
+WHERE locked_by IS NULL AND queue = ? AND priority < ?
+ORDER BY priority DESC, run_at, rowid LIMIT 1
+"""
+
+HELD_UP_TO = """
+SELECT count(*) FROM (
+    SELECT 1 FROM jobs INDEXED BY jobs_held WHERE locked_by IS NOT NULL AND queue = ? LIMIT ?
+)
+"""
+
+# The payload only where it fits: nobody wants a gigabyte in memory to learn that it is too much.
+CANDIDATE = """
+SELECT CAST(id AS BLOB), CAST(key AS BLOB),
+    CASE WHEN octet_length(payload) <= ?2 THEN CAST(payload AS BLOB) END, octet_length(payload),
+    priority, run_at, attempts, max_attempts, created_at, CAST(last_error AS BLOB), crashes, lost
+FROM jobs WHERE rowid = ?1
+"""
+
+IS_JSON = "SELECT json_valid(payload) FROM jobs WHERE rowid = ?"
+
+GIVE = """
+UPDATE jobs SET locked_by = ?, locked_until = ?, claimed_at = ?, lease_boot = ?, lease_end = ?, lost = 0,
+    attempts = attempts + 1
+WHERE rowid = ?
+"""
+
+PROBE_QUEUE = "UPDATE sqlqd_queues SET blocked_until = ? WHERE queue = ?"
+
+# An id that is among the dead already must not keep a job from being buried: the newer one stays.
+BURY_ROW = """
+INSERT OR REPLACE INTO dead_jobs (id, queue, key, priority, run_at, created_at, attempts, max_attempts,
+    crashes, claimed_at, died_at, reason, payload, last_error)
+SELECT id, queue, key, priority, run_at, created_at, attempts, max_attempts, crashes,
+    claimed_at, ?2, ?3, payload, coalesce(?4, last_error, ?3)
+FROM jobs WHERE rowid = ?1
+"""
+
+DELETE_ROW = "DELETE FROM jobs WHERE rowid = ?"
+
+# A claim's end. Every one of them matches the token.
+
+RENEW = """
+UPDATE jobs SET locked_until = ?, lease_boot = ?, lease_end = ?, lost = 0 WHERE id = ? AND locked_by = ?
+"""
+
+HELD_ROW = "SELECT rowid FROM jobs WHERE id = ? AND locked_by = ?"
+
+DELETE_HELD = "DELETE FROM jobs WHERE id = ? AND locked_by = ?"
+
+GIVE_BACK = """
+UPDATE jobs SET locked_by = NULL, locked_until = NULL, lease_boot = NULL, lease_end = NULL, lost = 0,
+    run_at = coalesce(?, run_at), last_error = coalesce(?, last_error), attempts = max(0, attempts - ?)
+WHERE id = ? AND locked_by = ?
+"""
+
+INSERT_DONE = """
+INSERT OR REPLACE INTO done_jobs (id, queue, key, attempts, ended_at, outcome, duration, exit_code,
+    keep_until)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+
+INSERT_ATTEMPT = """
+INSERT INTO sqlqd_attempts (job_id, number, started_at, ended_at, outcome, exit_code, signal, cpu, error,
+    worker)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+
+TRIM_ATTEMPTS = """
+DELETE FROM sqlqd_attempts WHERE entry = (
+    SELECT entry FROM sqlqd_attempts INDEXED BY sqlqd_attempts_job
+    WHERE job_id = ? ORDER BY entry DESC LIMIT 1 OFFSET ?
+)
+"""
+
+FORGET_ATTEMPTS = "DELETE FROM sqlqd_attempts WHERE job_id = ?"
+
+COUNT = """
+INSERT INTO sqlqd_counters (queue, slot, outcome, n) VALUES (?, ?, ?, 1)
+ON CONFLICT (queue, slot, outcome) DO UPDATE SET n = n + 1
+"""
+
+BLOCK = """
+INSERT INTO sqlqd_queues (queue, blocked_until, blocks, reason) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT (queue) DO UPDATE SET blocked_until = ?2, blocks = max(blocks, ?3), reason = ?4
+"""
+
+IS_BLOCKED = "SELECT 1 FROM sqlqd_queues WHERE queue = ? AND blocks > 0"
+
+UNBLOCK = "UPDATE sqlqd_queues SET blocked_until = NULL, blocks = 0, reason = NULL WHERE queue = ?"
+
+FORGET_QUEUE = "DELETE FROM sqlqd_queues WHERE queue = ? AND paused_at IS NULL AND blocks = 0"
+
+# Leases. Over: of another boot, or past on the awake clock; by the wall clock only where another program
+# made the lease.
+
+OVER_BEFORE_BOOT = """
+SELECT rowid, 0 FROM jobs INDEXED BY jobs_leases
+WHERE locked_by IS NOT NULL AND lost = 0 AND lease_boot < ? LIMIT ?
+"""
+
+OVER_AFTER_BOOT = """
+SELECT rowid, 0 FROM jobs INDEXED BY jobs_leases
+WHERE locked_by IS NOT NULL AND lost = 0 AND lease_boot > ? LIMIT ?
+"""
+
+OVER_AWAKE = """
+SELECT rowid, 1 FROM jobs INDEXED BY jobs_leases
+WHERE locked_by IS NOT NULL AND lost = 0 AND lease_boot = ? AND lease_end <= ? LIMIT ?
+"""
+
+OVER_FOREIGN = """
+SELECT rowid, 1 FROM jobs INDEXED BY jobs_leases
+WHERE locked_by IS NOT NULL AND lost = 0 AND lease_boot IS NULL AND lease_end IS NULL
+    AND locked_until <= ? LIMIT ?
+"""
+
+# Rare, and as long as the list of held jobs: not worth an index that every claim would pay for.
+HELD_BY_UID = """
+SELECT rowid, 1 FROM jobs INDEXED BY jobs_held
+WHERE locked_by IS NOT NULL AND lost = 0 AND locked_by >= ?1 || '/' AND locked_by < ?1 || '0'
+"""
+
+LOG_LOST = """
+INSERT INTO sqlqd_attempts (job_id, number, started_at, ended_at, outcome, error, worker)
+SELECT id, attempts, coalesce(claimed_at, ?2), ?2, 'lost', ?3, locked_by FROM jobs WHERE rowid = ?1
+"""
+
+TRIM_LOST = """
+DELETE FROM sqlqd_attempts WHERE entry = (
+    SELECT entry FROM sqlqd_attempts INDEXED BY sqlqd_attempts_job
+    WHERE job_id = (SELECT id FROM jobs WHERE rowid = ?) ORDER BY entry DESC LIMIT 1 OFFSET ?
+)
+"""
+
+COUNT_LOST = """
+INSERT INTO sqlqd_counters (queue, slot, outcome, n) SELECT queue, ?2, 'lost', 1 FROM jobs WHERE rowid = ?1
+ON CONFLICT (queue, slot, outcome) DO UPDATE SET n = n + 1
+"""
+
+END_LEASE = "UPDATE jobs SET locked_until = ?, lost = 1, crashes = crashes + ? WHERE rowid = ?"
+
+# What waits.
+
+DUE_UP_TO = """
+SELECT count(*) FROM (
+    SELECT 1 FROM jobs INDEXED BY jobs_waiting
+    WHERE locked_by IS NULL AND queue = ? AND priority = ? AND run_at <= ? LIMIT ?
+)
+"""
+
+NEXT_RUN_AT = """
+SELECT run_at FROM jobs INDEXED BY jobs_waiting
+WHERE locked_by IS NULL AND queue = ? AND priority = ? AND run_at > ?
+ORDER BY run_at LIMIT 1
+"""
+
+LOST_UP_TO = """
+SELECT count(*) FROM (
+    SELECT 1 FROM jobs INDEXED BY jobs_lost WHERE locked_by IS NOT NULL AND lost = 1 AND queue = ? LIMIT ?
+)
+"""
+
+# Processes, announced at their start and never again: a row that beats would wake everyone for ever.
+
+PUT_WORKER = (
+    "INSERT OR REPLACE INTO sqlqd_workers (uid, daemon_pid, slot, pid, started_at) VALUES (?, ?, ?, ?, ?)"
+)
+
+FORGET_WORKER = "DELETE FROM sqlqd_workers WHERE uid = ?"
+
+PUT_DAEMON = """
+INSERT OR REPLACE INTO sqlqd_daemons (pid, started_at, loaded_at, version, config, workers)
+VALUES (?, ?, ?, ?, ?, ?)
+"""
+
+DAEMON_PIDS = "SELECT pid FROM sqlqd_daemons UNION SELECT daemon_pid FROM sqlqd_workers"
+
+FORGET_DAEMON = "DELETE FROM sqlqd_daemons WHERE pid = ?"
+
+FORGET_WORKERS_OF = "DELETE FROM sqlqd_workers WHERE daemon_pid = ?"
+
+# Housekeeping, in steps of a bounded number of rows.
+
+EXPIRED_DONE = "SELECT number FROM done_jobs INDEXED BY done_jobs_keep_until WHERE keep_until <= ? LIMIT ?"
+
+SURPLUS_DONE = "SELECT number FROM done_jobs WHERE number <= (SELECT max(number) FROM done_jobs) - ? LIMIT ?"
+
+DELETE_DONE = "DELETE FROM done_jobs WHERE number = ?"
+
+OLD_COUNTERS = "SELECT queue, slot, outcome, n FROM sqlqd_counters WHERE slot > 0 AND slot < ? LIMIT ?"
+
+FOLD_COUNTER = """
+INSERT INTO sqlqd_counters (queue, slot, outcome, n) VALUES (?, 0, ?, ?)
+ON CONFLICT (queue, slot, outcome) DO UPDATE SET n = n + excluded.n
+"""
+
+DELETE_COUNTER = "DELETE FROM sqlqd_counters WHERE queue = ? AND slot = ? AND outcome = ?"
+
+ATTEMPTS_FROM = """
+SELECT entry, EXISTS (SELECT 1 FROM jobs WHERE id = job_id)
+    OR EXISTS (SELECT 1 FROM dead_jobs WHERE id = job_id)
+FROM sqlqd_attempts WHERE entry > ? ORDER BY entry LIMIT ?
+"""
+
+DELETE_ORPHAN = """
+DELETE FROM sqlqd_attempts WHERE entry = ?
+    AND NOT EXISTS (SELECT 1 FROM jobs WHERE id = job_id)
+    AND NOT EXISTS (SELECT 1 FROM dead_jobs WHERE id = job_id)
+"""

@@ -1,0 +1,109 @@
+"""Everything at a glance, and one job whole: what `status` and `show` read."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from sqlqd.model import DaemonSeen, Overview, QueueCount, Record, Selection, WorkerSeen
+from sqlqd.store.database import Database, Moment
+from sqlqd.store.selecting import at, history, places
+
+_WAITING = """
+SELECT CAST(queue AS BLOB), sum(run_at <= ?1), sum(run_at > ?1), min(CASE WHEN run_at <= ?1 THEN run_at END)
+FROM jobs INDEXED BY jobs_waiting WHERE locked_by IS NULL GROUP BY queue
+"""
+
+_HELD = """
+SELECT CAST(queue AS BLOB), sum(lost = 0), sum(lost = 1), min(CASE WHEN lost = 1 THEN run_at END)
+FROM jobs INDEXED BY jobs_held WHERE locked_by IS NOT NULL GROUP BY queue
+"""
+
+_DEAD = "SELECT CAST(queue AS BLOB), count(*) FROM dead_jobs INDEXED BY dead_jobs_queue GROUP BY queue"
+
+_QUEUES = "SELECT CAST(queue AS BLOB), paused_at, paused_until, blocked_until, reason FROM sqlqd_queues"
+
+_DAEMONS = "SELECT pid, started_at, loaded_at, version, config, workers FROM sqlqd_daemons ORDER BY pid"
+
+_WORKERS = "SELECT uid, daemon_pid, slot, pid, started_at FROM sqlqd_workers ORDER BY daemon_pid, slot"
+
+_RUNNING = """
+SELECT CAST(id AS BLOB), CAST(queue AS BLOB), claimed_at FROM jobs INDEXED BY jobs_held
+WHERE locked_by IS NOT NULL AND lost = 0 AND locked_by >= ?1 || '/' AND locked_by < ?1 || '0' LIMIT 1
+"""
+
+
+def overview(database: Database, configured: Iterable[str]) -> Overview:
+    """Counts by queue and state, workers and daemons, read on one view of the data."""
+    names = frozenset(configured)
+    return database.read(
+        lambda now: Overview(
+            now.wall, _queues(database, names, now.wall), _workers(database), _daemons(database)
+        )
+    )
+
+
+def record(database: Database, id_or_prefix: str) -> Record | None:
+    """One job with its history. Raises SeveralJobs."""
+
+    def look(now: Moment) -> Record | None:
+        for place in places(database, id_or_prefix):
+            for _, found in at(database, place, Selection(), now):
+                return replace(found, history=history(database, found.id))
+        return None
+
+    return database.read(look)
+
+
+def _queues(database: Database, configured: frozenset[str], now: float) -> tuple[QueueCount, ...]:
+    counts = {name: QueueCount(name) for name in configured}
+
+    def known(name: bytes) -> QueueCount:
+        text = name.decode(errors="replace")
+        return counts.get(text, QueueCount(text))
+
+    def keep(count: QueueCount) -> None:
+        counts[count.name] = count
+
+    for name, ready, scheduled, oldest in database.all(_WAITING, (now,)):
+        keep(replace(known(name), ready=ready, scheduled=scheduled, oldest_ready_at=oldest))
+    for name, running, lost, oldest in database.all(_HELD):
+        count = known(name)
+        times = [at for at in (count.oldest_ready_at, oldest) if at is not None]
+        keep(
+            replace(
+                count, running=running, ready=count.ready + lost, oldest_ready_at=min(times, default=None)
+            )
+        )
+    for name, dead in database.all(_DEAD):
+        keep(replace(known(name), dead=dead))
+    for name, paused_at, paused_until, blocked_until, reason in database.all(_QUEUES):
+        held = replace(
+            known(name),
+            paused_at=paused_at,
+            paused_until=paused_until,
+            blocked_until=blocked_until,
+            blocked_reason=reason,
+        )
+        keep(held)
+    return tuple(counts[name] for name in sorted(counts))
+
+
+def _workers(database: Database) -> tuple[WorkerSeen, ...]:
+    workers = [WorkerSeen(*row) for row in database.all(_WORKERS)]
+    return tuple(_with_job(database, worker) for worker in workers)
+
+
+def _with_job(database: Database, worker: WorkerSeen) -> WorkerSeen:
+    held = database.one(_RUNNING, (worker.uid,))
+    if held is None:
+        return worker
+    job_id, queue, claimed_at = held
+    return replace(
+        worker,
+        job_id=job_id.decode(errors="replace"),
+        queue=queue.decode(errors="replace"),
+        claimed_at=claimed_at,
+    )
+
+
+def _daemons(database: Database) -> tuple[DaemonSeen, ...]:
+    return tuple(DaemonSeen(*row) for row in database.all(_DAEMONS))
