@@ -201,7 +201,7 @@ def _by_pages(database: Database, selection: Selection, limit: int) -> Iterator[
 def history(database: Database, job_id: str) -> tuple[Attempt, ...]:
     """The attempts of a job that did not succeed, oldest first."""
     rows = database.all(_HISTORY, (job_id,))
-    return tuple(Attempt(*row[:7], _text(row[7]), _text(row[8])) for row in rows)
+    return tuple(Attempt(*row[:7], *map(_text, row[7:])) for row in rows)
 
 
 def _record(table: str, row: Row) -> Record:
