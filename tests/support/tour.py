@@ -1,8 +1,8 @@
 """Walks through a document's shell blocks in real terminals, and sets what they print beside what it shows.
 
 A ```sh block is typed as it stands and prints nothing. A ```console block holds commands behind `$ ` and what
-they print. One marked ```console daemon is a second terminal's, where the last command keeps running. Its lines
-are waited for, in any order within the block, and `^C` stands for that key.
+they print. One marked ```console daemon is a second terminal's, where the last command keeps running: its
+lines are waited for, in any order within the block, and `^C` stands for that key.
 """
 
 import os
