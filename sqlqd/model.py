@@ -94,6 +94,26 @@ class Claim:
     blocks: int = 0
     """How often in a row the queue's command could not be started."""
 
+    @property
+    def id(self) -> str:
+        """The job's id."""
+        return self.job.id
+
+    @property
+    def queue(self) -> str:
+        """The job's queue."""
+        return self.job.queue
+
+    @property
+    def payload(self) -> str:
+        """The job's payload."""
+        return self.job.payload
+
+    @property
+    def attempts(self) -> int:
+        """Claims of the job so far, this one included."""
+        return self.job.attempts
+
 
 @dataclass(frozen=True, slots=True)
 class Buried:

@@ -1,6 +1,6 @@
 """Giving out the next job, inside a transaction; burying on the way what can never run."""
 
-import secrets
+import os
 from typing import NamedTuple
 
 from sqlqd.model import Buried, Claim, Holder, Job, Rules, Taken
@@ -119,7 +119,7 @@ def _why_not_json(database: Database, found: _Found) -> str | None:
 
 def _give(database: Database, found: _Found, row: _Candidate, holder: Holder, now: Moment) -> Claim:
     rules = found.rules
-    token = f"{holder.uid}/{holder.slot}/{holder.pid}/{secrets.token_hex(16)}"
+    token = f"{holder.uid}/{holder.slot}/{holder.pid}/{os.urandom(16).hex()}"
     until, until_awake = now.wall + rules.lease, now.awake + rules.lease
     boot = database.clock.boot()
     database.run(sql.GIVE, (token, until, now.wall, boot, until_awake, found.rowid))

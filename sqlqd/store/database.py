@@ -4,7 +4,6 @@ It must never wait for a lock longer than it was allowed, and never leave a tran
 """
 
 import os
-import random
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
@@ -66,8 +65,6 @@ class Database:
         self._busy_timeout = busy_timeout
         self._stop = stop or (lambda: False)
         self._waiting = waiting or (lambda: None)
-        # Our own source: `random` at large may be seeded by a program that uses the queue.
-        self._random = random.SystemRandom()
         self._synced: bool | None = None
         try:
             self._identity = _identity(path)
@@ -179,7 +176,7 @@ class Database:
                 if wait is Wait.NEVER or waited >= self._busy_timeout:
                     raise
             self._waiting()
-            step = min(self._random.uniform(*_FIRST_STEP) * scale, _LONGEST_STEP)
+            step = min(_at_random(*_FIRST_STEP) * scale, _LONGEST_STEP)
             scale = min(scale * _GROWTH, _LONGEST_STEP / _FIRST_STEP[0])
             pause(step)
             waited += step
@@ -256,6 +253,11 @@ def make_file(path: Path) -> None:
         os.fsync(directory)
     finally:
         os.close(directory)
+
+
+def _at_random(low: float, high: float) -> float:
+    """Coarse, from the system: `random` may be seeded by a program that uses the queue, or shared over a fork."""
+    return low + (high - low) * os.urandom(1)[0] / 255
 
 
 def _identity(path: Path) -> tuple[int, int]:

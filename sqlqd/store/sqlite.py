@@ -1,7 +1,7 @@
 """The store on one SQLite file: every verb of `store/base.py`, each one transaction."""
 
 import math
-import secrets
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -246,7 +246,7 @@ def _insert(database: Database, job: NewJob, now: float) -> Enqueued:
     run_at = now + job.delay if job.run_at is None else job.run_at
     if math.isnan(run_at):
         raise JobRefused("run_at must be a number")
-    job_id = secrets.token_hex(16) if job.id is None else job.id
+    job_id = os.urandom(16).hex() if job.id is None else job.id
     values = (job_id, job.queue, job.payload, job.priority, run_at, job.key, job.max_attempts, now)
     if database.run(sql.INSERT_JOB, values):
         return Enqueued(job_id, created=True)
