@@ -16,9 +16,9 @@ TIERS: tuple[frozenset[str], ...] = (
         }
     ),
     frozenset({"command", "run", "launch", "streams", "output"}),
-    frozenset({"worker", "steward", "wakeup"}),
+    frozenset({"worker", "errand", "story", "patience", "steward", "wakeup"}),
     frozenset({"parent", "crew"}),
-    frozenset({""}),
+    frozenset({"", "api", "producer"}),
     frozenset({"cli"}),
 )
 """From the ground up, by first name below `sqlqd`; a module imports from its own tier and those below. "" is
