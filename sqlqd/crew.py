@@ -8,7 +8,6 @@ from signal import Signals
 
 from sqlqd import faults, plan, proc, tree
 from sqlqd.board import Board, Cell
-from sqlqd.clock import Clock
 from sqlqd.plan import Slot, Stamp
 from sqlqd.seat import Child, Role, Seat
 
@@ -42,15 +41,11 @@ class Exit:
 class Crew:
     """All children. What they do is given by role; when one is forked or killed its caller decides."""
 
-    def __init__(
-        self, children: Mapping[Role, Child], workers: int, clock: Clock, *, paused: bool = False
-    ) -> None:
+    def __init__(self, children: Mapping[Role, Child], workers: int) -> None:
         """Make the slots, their pipes and the board; nothing runs yet."""
         self.board = Board()
         self.slots = [Slot(0, Role.STEWARD), *(Slot(n + 1, Role.WORKER) for n in range(workers))]
         self._children = children
-        self._clock = clock
-        self._paused = paused
         self._pipes = [os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC) for _ in self.slots]
         self._parent = (os.getpid(), os.pidfd_open(os.getpid()))
         self._processes: dict[int, _Process] = {}
@@ -81,16 +76,16 @@ class Crew:
             replaced=board.get(row, Cell.REPLACED),
         )
 
-    def fill(self, slot: Slot, now: float, forget: Callable[[], None]) -> None:
+    def fill(self, slot: Slot, now: float, forget: Callable[[], None], *, paused: bool) -> None:
         """Fork a child into an empty slot; it begins with `forget`, which closes what is the parent's alone.
 
-        Raises OSError where the system has no process to give.
+        A paused one claims nothing. Raises OSError where the system has no process to give.
         """
         self._forks += 1
         slot.number, slot.uid = self._forks, os.urandom(_UID_BYTES).hex()
         self.board.clear(slot.index)
         self.board.put(slot.index, Cell.UID, slot.number)
-        child, seat = self._children[slot.role], self._seat(slot)
+        child, seat = self._children[slot.role], self._seat(slot, paused=paused)
 
         def run() -> int:
             forget()
@@ -158,7 +153,7 @@ class Crew:
         faults.point("parent.reaped")
         return os.waitstatus_to_exitcode(status)
 
-    def _seat(self, slot: Slot) -> Seat:
+    def _seat(self, slot: Slot, *, paused: bool) -> Seat:
         steward = slot.role is Role.STEWARD
         return Seat(
             role=slot.role,
@@ -171,7 +166,7 @@ class Crew:
             wake_fd=self._pipes[slot.index][0],
             wakers=tuple(write for _, write in self._pipes[1:]) if steward else (),
             board=self.board,
-            paused=self._paused,
+            paused=paused,
         )
 
     def _close_all_but(self, seat: Seat) -> None:

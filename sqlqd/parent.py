@@ -56,7 +56,7 @@ class Parent:
         self._preparing: tuple[int, int] | None = None
         self._presence: Presence | None = None
         self._wakeup = proc.Wakeup(proc.PARENT_SIGNALS)
-        self._crew = Crew(plot.children, plot.workers, plot.clock, paused=plot.paused)
+        self._crew = Crew(plot.children, plot.workers)
         tree.become_subreaper()
 
     def run(self) -> int:
@@ -66,7 +66,8 @@ class Parent:
         while not self._over():
             proc.wait(self._descriptors(), deadline, self._clock)
             deadline = self.tick()
-        log.event("daemon.stopped")
+        if self._presence is not None:
+            log.event("daemon.stopped")
         return self._status
 
     def tick(self) -> float:
@@ -75,7 +76,7 @@ class Parent:
         for number in self._wakeup.take():
             self._obey(number, now)
         if self._preparing is not None:
-            self._look_at_preparation(*self._preparing)
+            self._look_at_preparation(*self._preparing, now)
         else:
             self._crew.look_around()
             for slot in self._occupied():
@@ -150,7 +151,7 @@ class Parent:
         proc.unblock()
         return self._plot.prepare()
 
-    def _look_at_preparation(self, pid: int, pidfd: int) -> None:
+    def _look_at_preparation(self, pid: int, pidfd: int, now: float) -> None:
         reaped, raw = os.waitpid(pid, os.WNOHANG)
         if not reaped:
             return
@@ -159,13 +160,13 @@ class Parent:
         status = os.waitstatus_to_exitcode(raw)
         if self._phase is not Phase.STARTING:
             return
-        now = self._clock.awake()
-        if status > 0:
-            self._fail(status, "the database cannot be used", now)
-        elif status < 0:
-            self._fail(exits.FAILED, f"preparing the database ended {_how(status)}", now)
-        else:
+        if status == exits.OK:
             self._announce(now)
+            return
+        # A positive status goes with a line that the child itself has written.
+        if status < 0:
+            log.event("daemon.failed", reason=f"preparing the database ended {_how(status)}")
+        self._phase, self._status = Phase.KILLING, status if status > 0 else exits.FAILED
 
     def _announce(self, now: float) -> None:
         try:
@@ -183,14 +184,16 @@ class Parent:
         for slot in self._crew.slots:
             if slot.pid or now < slot.not_before or not plan.wants_child(slot, self._phase):
                 continue
+            draining = self._phase is Phase.DRAINING
             try:
-                self._crew.fill(slot, now, self._forget)
+                self._crew.fill(slot, now, self._forget, paused=draining or self._plot.paused)
             except OSError as error:
                 plan.vacate(slot, plan.Stamp(), in_order=True, now=now)
                 self._failed_to_start(slot, f"no process to be had: {error}", now)
             else:
-                if self._phase is Phase.DRAINING:
-                    self._tell_to_leave(slot, now)
+                if draining:
+                    # It is told once it has ended its predecessor's lease.
+                    slot.told_at = now + plan.ORPHANS_PATIENCE
 
     def _forget(self) -> None:
         """In a child: close what is the parent's alone."""
@@ -202,7 +205,10 @@ class Parent:
             os.close(self._preparing[1])
 
     def _watch(self, slot: Slot, now: float) -> None:
-        limit = plan.limit(slot, self._crew.stamp(slot))
+        stamp = self._crew.stamp(slot)
+        if stamp.started and now < slot.told_at < math.inf:
+            self._tell_to_leave(slot, now)
+        limit = plan.limit(slot, stamp)
         if now >= limit.at:
             self._doom(slot, limit.reason, now)
         ended = self._crew.step(slot, now)
@@ -268,8 +274,11 @@ class Parent:
         text = plan.status(self._phase, slots, stamps, ready=ready, dead=dead)
         changed = self._notices.status(text, now)
         self._renew_presence(now)
-        limits = self._plot.limits
-        return now + plan.look_again(self._phase, limits, since_start=now - self._began, changed=changed)
+        awaited = any(slot.pid and not stamp.started for slot, stamp in zip(slots, stamps, strict=True))
+        since = now - (
+            self._began if self._phase is Phase.STARTING else max(slot.forked_at for slot in slots)
+        )
+        return now + plan.look_again(self._plot.limits, since if awaited else None, changed=changed)
 
     def _renew_presence(self, now: float) -> None:
         if self._presence is not None and now - self._renewed >= plan.LONGEST_LOOK:

@@ -15,7 +15,7 @@ from sqlqd.seat import ChildExit, Role
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 30.0
 SETTLED_IN = 1.0
-"""A child that lived this long after it could work, or held a job, was no failed start."""
+"""A child that lived this long after it could work, or had a job, was no failed start."""
 
 STARTS_TRIED = 5
 """Failed starts in a row of one slot that end a daemon which was never ready."""
@@ -31,6 +31,9 @@ LEAVE_PATIENCE = 1.0
 
 IDLE_PATIENCE = 10.0
 """For a worker without a job, once it is told to leave: it may have to wait for the database."""
+
+ORPHANS_PATIENCE = 3.0
+"""For a child that is forked while draining, only to end its predecessor's lease."""
 
 END_PATIENCE = 5.0
 """For workers that are told to end their commands now."""
@@ -228,7 +231,7 @@ def vacate(slot: Slot, stamp: Stamp, *, in_order: bool, now: float) -> None:
     slot.orphans = unanswered(slot.orphans, stamp)
     if slot.role is Role.WORKER and stamp.started and not in_order:
         slot.orphans += ((slot.number, slot.uid),)
-    worked = bool(stamp.started) and (bool(stamp.lease_end) or now - stamp.started >= SETTLED_IN)
+    worked = bool(stamp.started) and (stamp.busy or now - stamp.started >= SETTLED_IN)
     slot.failures = 0 if worked else slot.failures + 1
     slot.not_before = now + pause(slot.failures)
     slot.pid, slot.told_at, slot.doomed = 0, math.inf, ""
@@ -249,16 +252,16 @@ def all_started(slots: Collection[Slot], stamps: Collection[Stamp]) -> bool:
     return all(slot.pid for slot in slots) and all(stamp.started for stamp in stamps)
 
 
-def look_again(phase: Phase, limits: Limits, *, since_start: float, changed: bool) -> float:
+def look_again(limits: Limits, awaited: float | None, *, changed: bool) -> float:
     """Seconds until the stamps are read again, where nothing else wakes the parent before.
 
-    Two looks lie closer together than the shortest lease, less its margin: a worker may claim just
-    after one look and stop before the next.
+    `awaited`: for so many seconds it has been waited for a child to start; None: for none. Two looks lie
+    closer together than the shortest lease, less its margin: a worker may claim just after one look and
+    stop before the next.
     """
-    if phase is Phase.STARTING:
-        return min(0.5, max(0.005, since_start / 10))
     lease = limits.shortest_lease
-    return min(1.0 if changed else LONGEST_LOOK, max(0.5, (lease - margin(lease)) / 2))
+    seconds = min(1.0 if changed else LONGEST_LOOK, max(0.5, (lease - margin(lease)) / 2))
+    return seconds if awaited is None else min(seconds, max(0.005, awaited / 10))
 
 
 def is_worth_a_line(failures: int) -> bool:

@@ -22,8 +22,8 @@ _FLOCK = "hhqqi4x"
 
 
 def side_file(database: Path) -> Path:
-    """Where the locks of a database are."""
-    return database.with_name(f"{database.name}.lock")
+    """Where the locks of a database are: beside the file itself, whatever links lead there."""
+    return Path(f"{os.path.realpath(database)}.lock")
 
 
 class Presence:

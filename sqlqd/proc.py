@@ -69,12 +69,12 @@ def unblock() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
-def reset_signals() -> frozenset[int]:
-    """Undo what whoever started us ignored or blocked; the numbers of the ignored ones.
+def reset_dispositions() -> frozenset[int]:
+    """Give signals that whoever started us ignored their default effect again; the numbers of those.
 
     Ignored signals are inherited over exec: with SIGCHLD ignored every exit status reads as 0, and what
     `nohup` ignores would be ignored in every command. SIGPIPE and SIGXFSZ are the interpreter's own doing,
-    and undone where a command is started.
+    and undone where a command is started. What was blocked, `Wakeup` lets through.
     """
     ours = {signal.SIGPIPE, signal.SIGXFSZ}
     ignored = frozenset(
@@ -84,7 +84,6 @@ def reset_signals() -> frozenset[int]:
     )
     for number in ignored:
         signal.signal(number, signal.SIG_DFL)
-    unblock()
     return ignored
 
 

@@ -109,7 +109,7 @@ def main() -> int:
             signal.pause()
         return int(how.get("prepare", 0))
 
-    proc.reset_signals()
+    proc.reset_dispositions()
     log.setup("json", "debug")
     plot = Plot(
         prepare=prepare,

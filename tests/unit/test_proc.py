@@ -134,7 +134,8 @@ def test_what_was_ignored_or_blocked_is_so_no_longer() -> None:
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
         from sqlqd import proc
-        print(sorted(proc.reset_signals()) == sorted([signal.SIGHUP, signal.SIGCHLD]))
+        print(sorted(proc.reset_dispositions()) == sorted([signal.SIGHUP, signal.SIGCHLD]))
+        proc.Wakeup()
         look = ["grep", "-E", "Sig(Ign|Blk)", "/proc/self/status"]
         lines = subprocess.run(look, capture_output=True, text=True).stdout.splitlines()
         print({line.split()[1] for line in lines})

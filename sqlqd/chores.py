@@ -1,0 +1,164 @@
+"""What a steward does for the database besides waking workers: each chore in small steps, when it is due.
+
+Those that change the file are done by one steward at a time, whichever holds the lock for them. After a
+write that failed no lease is ended for a while: whoever could not write either renews or settles first.
+"""
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sqlqd import log
+from sqlqd.board import Cell
+from sqlqd.clock import Clock
+from sqlqd.model import Rules
+from sqlqd.patience import Patience
+from sqlqd.presence import Presence
+from sqlqd.seat import Seat
+from sqlqd.store.base import Store, StoreError, StoreReplaced
+
+CHECKPOINT_AFTER = 0.25
+"""Seconds from a commit to the checkpoint that takes it in: long before a stranger's own would."""
+
+_COPY_INTERVAL = 1.0
+"""Between checkpoints that a reader keeps from their end."""
+
+_TIDY_INTERVAL = 60.0
+_TIDY_PAUSE = 0.2
+"""Between two steps of housekeeping when there is more to do."""
+
+_ELECT_INTERVAL = 5.0
+_FORGET_INTERVAL = 60.0
+_COUNT_INTERVAL = 2.0
+"""Between two counts, at least."""
+
+_COUNT_SHARE = 50.0
+"""Counting takes at most this part of the time."""
+
+_LONGEST_RULE = 30.0
+"""The lease that is assumed where no queue is configured."""
+
+
+@dataclass(slots=True)
+class _Chore:
+    """One chore: when it is due, by the awake clock, and what does it and says when it is again."""
+
+    act: Callable[[float], float]
+    due: float = 0.0
+    elected: bool = True
+    """Only for the one steward that does the chores."""
+
+
+class Chores:
+    """The chores of one steward on one open store."""
+
+    def __init__(
+        self,
+        seat: Seat,
+        store: Store,
+        presence: Presence,
+        rules: Sequence[Rules],
+        *,
+        clock: Clock,
+        rng: random.Random,
+    ) -> None:
+        self._seat = seat
+        self._store = store
+        self._presence = presence
+        self._clock = clock
+        self._patience = Patience(clock, rng)
+        self._names = tuple(one.name for one in rules)
+        self._hold = max((one.lease for one in rules), default=_LONGEST_RULE) / 3.0
+        self._expire_not_before = -math.inf
+        self._not_before = 0.0
+        self._elected = False
+        self._leased = True
+        """Whether anybody held a lease when jobs were last counted."""
+        self._said: dict[str, int] = {}
+        self._checkpoint = _Chore(self._copy_log)
+        self._expiry = _Chore(self._expire)
+        self._tally = _Chore(self._count, elected=False)
+        self._tally_not_before = -math.inf
+        self._chores = (
+            _Chore(self._elect, elected=False),
+            _Chore(self._forget_the_dead),
+            self._checkpoint,
+            self._tally,
+            self._expiry,
+            _Chore(self._tidy),
+        )
+
+    def committed(self, now: float) -> None:
+        """Somebody may have committed."""
+        self._checkpoint.due = min(self._checkpoint.due, now + CHECKPOINT_AFTER)
+        self._tally.due = min(self._tally.due, max(self._tally_not_before, _next_second(now)))
+        self._expiry.due = min(self._expiry.due, _next_second(now))
+
+    def tick(self, now: float) -> float:
+        """Do what is due; when more is. Raises StoreReplaced; every other failure is waited out here."""
+        if now < self._not_before:
+            return self._not_before
+        mine = [chore for chore in self._chores if self._elected or not chore.elected]
+        for chore in mine:
+            if now < chore.due:
+                continue
+            try:
+                chore.due = chore.act(now)
+            except StoreReplaced:
+                raise
+            except (StoreError, OSError) as error:
+                self._not_before = now + self._patience.failed(str(error))
+                self._expire_not_before = self._not_before + self._hold
+                return self._not_before
+        self._patience.worked()
+        return min(chore.due for chore in mine)
+
+    def _elect(self, now: float) -> float:
+        self._presence.renew()
+        self._elected = self._presence.elect()
+        return _next_second(now) + _ELECT_INTERVAL
+
+    def _forget_the_dead(self, now: float) -> float:
+        self._store.forget_daemons({*self._presence.living(), self._seat.parent_pid})
+        return _next_second(now) + _FORGET_INTERVAL
+
+    def _copy_log(self, now: float) -> float:
+        left = self._store.checkpoint()
+        return now + _COPY_INTERVAL if left else math.inf
+
+    def _expire(self, now: float) -> float:
+        if now < self._expire_not_before:
+            return self._expire_not_before
+        ended = self._store.expire_leases()
+        if ended:
+            log.event("job.lost", count=ended)
+        return _next_second(now) if self._leased else math.inf
+
+    def _tidy(self, now: float) -> float:
+        return now + (_TIDY_PAUSE if self._store.tidy() else _TIDY_INTERVAL)
+
+    def _count(self, now: float) -> float:
+        """What STATUS says, and which jobs wait in vain."""
+        seen = self._store.overview(self._names)
+        board, slot = self._seat.board, self._seat.slot
+        board.put(slot, Cell.READY, sum(queue.ready for queue in seen.queues if queue.name in self._names))
+        board.put(slot, Cell.DEAD, sum(queue.dead for queue in seen.queues))
+        self._leased = any(queue.running for queue in seen.queues)
+        self._report_unknown({queue.name: queue.ready + queue.scheduled for queue in seen.queues})
+        cost = self._clock.awake() - now
+        self._tally_not_before = now + max(_COUNT_INTERVAL, cost * _COUNT_SHARE)
+        if self._leased:
+            self._expiry.due = min(self._expiry.due, _next_second(now))
+        return math.inf
+
+    def _report_unknown(self, waiting: dict[str, int]) -> None:
+        unknown = {name: count for name, count in waiting.items() if count and name not in self._names}
+        for name in unknown.keys() - self._said.keys():
+            log.event("queue.unknown", queue=name, count=unknown[name])
+        self._said = unknown
+
+
+def _next_second(now: float) -> float:
+    """Whole seconds, so that what is not urgent is done at one waking."""
+    return math.floor(now) + 1.0
