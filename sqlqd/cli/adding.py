@@ -83,13 +83,14 @@ def add_lines(store: "Store", intake: Intake, told: Told, *, atomic: bool) -> No
     added = 0
     try:
         for batch in _whole(intake) if atomic else _batches(intake):
-            told.added(store.enqueue(batch))
+            on_disk = store.enqueue(batch)
             added += len(batch)
+            told.added(on_disk)
     except (Refused, StoreError, OSError, KeyboardInterrupt) as error:
         if added == 0:
             raise
         why = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
-        raise Failed(f"{added} lines were added, then: {why}") from error
+        raise Failed(f"lines added: {added}; then: {why}") from error
 
 
 def _whole(intake: Intake) -> Iterator[list[NewJob]]:

@@ -38,13 +38,14 @@ def report(error: BaseException) -> int:
     if isinstance(error, BrokenPipeError):
         # Whoever read our output has seen enough.
         return exits.OK
-    status, lines = _explained(error)
+    status, lines = explained(error)
     for line in lines:
         tell(line)
     return status
 
 
-def _explained(error: BaseException) -> tuple[int, tuple[str, ...]]:
+def explained(error: BaseException) -> tuple[int, tuple[str, ...]]:
+    """The exit status and the lines that stand for a failure."""
     if isinstance(error, click.ClickException):
         return exits.USAGE, (_usage(error),)
     if isinstance(error, Refused):
