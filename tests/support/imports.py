@@ -16,7 +16,7 @@ TIERS: tuple[frozenset[str], ...] = (
         }
     ),
     frozenset({"command", "run", "launch", "streams", "output"}),
-    frozenset({"worker", "errand", "story", "patience", "steward", "wakeup"}),
+    frozenset({"worker", "errand", "story", "patience", "steward", "chores", "bell", "wakeup"}),
     frozenset({"parent", "crew"}),
     frozenset({"", "api", "producer"}),
     frozenset({"cli"}),
