@@ -84,7 +84,7 @@ class Queue:
     def start(self) -> None:
         """Start the daemon; its log goes where the demo's own words go."""
         self._daemon = subprocess.Popen(["sqlqd", "run"], env=self._environ, stdin=subprocess.DEVNULL)
-        wait_for(lambda: self.status()["daemon"]["running"], 10.0, "the daemon did not start")
+        wait_for(self._running, 10.0, "the daemon did not start")
 
     def stop(self) -> None:
         """Stop the daemon as a service manager would; it has to leave in order."""
@@ -114,22 +114,26 @@ class Queue:
         say(f"sqlqd enqueue {queue} --lines: {len(payloads)} jobs")
         self.run("enqueue", queue, "--lines", given="".join(f"{payload}\n" for payload in payloads))
 
-    def status(self) -> dict[str, Any]:
-        """`sqlqd status --json`."""
-        found: dict[str, Any] = json.loads(self.run("status", "--json"))
-        return found
-
     def ended(self, state: str) -> list[dict[str, Any]]:
         """The jobs that are done, or dead."""
         return [json.loads(line) for line in self.run("list", "--state", state, "--json").splitlines()]
 
     def idle(self) -> bool:
         """Whether nothing is left to do."""
+        self._look()
+        queues = json.loads(self.run("status", "--json"))["queues"]
+        return all(queue["ready"] + queue["scheduled"] + queue["running"] == 0 for queue in queues)
+
+    def _running(self) -> bool:
+        """Whether the daemon says so; before it has made its database, `status` cannot."""
+        self._look()
+        words = ["sqlqd", "status", "--json"]
+        asked = subprocess.run(words, env=self._environ, capture_output=True, text=True, check=False)
+        return asked.returncode == 0 and json.loads(asked.stdout)["daemon"]["running"] is True
+
+    def _look(self) -> None:
         if self._daemon is None or self._daemon.poll() is not None:
             raise DemoFailed("the daemon has ended by itself")
-        return all(
-            queue["ready"] + queue["scheduled"] + queue["running"] == 0 for queue in self.status()["queues"]
-        )
 
 
 def check(queue: Queue, names: Sequence[str]) -> None:
