@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlqd.cli.failure import Failed, Refused, tell
-from sqlqd.cli.output import Output
+from sqlqd.cli.output import Output, ReaderLeft
 from sqlqd.model import Enqueued, NewJob
 from sqlqd.payload import PayloadRefused, accept
 from sqlqd.settings import LARGEST_PAYLOAD, Queue
@@ -53,11 +53,12 @@ class Told:
         """`as_json`: one document for each job."""
         self._json = as_json
         self._output = Output()
+        self._deaf = False
         self._failure: OSError | None = None
 
     def added(self, jobs: Sequence[Enqueued]) -> None:
         """Tell of jobs that are on disk."""
-        if self._failure is not None:
+        if self._deaf:
             return
         try:
             for job in jobs:
@@ -66,12 +67,14 @@ class Told:
                 else:
                     self._output.line(job.id)
             self._output.flush()
+        except ReaderLeft:
+            self._deaf = True
         except OSError as error:
-            self._failure = error
+            self._deaf, self._failure = True, error
 
     def end(self) -> None:
         """Say so where ids were lost, unless their reader chose to leave."""
-        if self._failure is not None and not isinstance(self._failure, BrokenPipeError):
+        if self._failure is not None:
             tell(f"added, but standard output failed: {self._failure.strerror}")
 
 

@@ -6,6 +6,7 @@ import os
 import click
 
 from sqlqd import exits
+from sqlqd.cli.output import ReaderLeft
 from sqlqd.printable import printable
 
 _STANDARD_ERROR = 2
@@ -35,8 +36,7 @@ def report(error: BaseException) -> int:
         return error.exit_code
     if isinstance(error, click.Abort):
         return exits.INTERRUPTED
-    if isinstance(error, BrokenPipeError):
-        # Whoever read our output has seen enough.
+    if isinstance(error, ReaderLeft):
         return exits.OK
     status, lines = explained(error)
     for line in lines:

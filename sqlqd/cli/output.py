@@ -8,6 +8,10 @@ _STANDARD_OUTPUT = 1
 _PIECE = 65_536
 
 
+class ReaderLeft(Exception):
+    """Whoever read our output has seen enough; no failure of ours."""
+
+
 class Output:
     """Lines that go out when there are enough of them, and at the end of a `with` that did not fail."""
 
@@ -39,7 +43,7 @@ class Output:
         self.line(dumps(document, ensure_ascii=True).replace("\x7f", "\\u007f"))
 
     def flush(self) -> None:
-        """Write it all. Raises OSError, BrokenPipeError where the reader has left."""
+        """Write it all. Raises OSError, ReaderLeft."""
         rest = memoryview(b"".join(self._held))
         self._held, self._size = [], 0
         while rest:
@@ -47,6 +51,9 @@ class Output:
                 rest = rest[os.write(_STANDARD_OUTPUT, rest) :]
             except BlockingIOError:
                 _wait()
+            except BrokenPipeError:
+                # click would make a status of its own of it.
+                raise ReaderLeft from None
 
 
 def _wait() -> None:

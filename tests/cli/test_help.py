@@ -1,0 +1,31 @@
+"""Every verb and every option says what it is for."""
+
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from sqlqd.cli import VERBS, sqlqd
+
+
+def commands() -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(sqlqd)
+    yield "sqlqd", sqlqd
+    for name in VERBS:
+        command = sqlqd.get_command(context, name)
+        assert command is not None
+        yield name, command
+
+
+@pytest.mark.parametrize(("name", "command"), list(commands()))
+def test_a_verb_has_help_and_so_have_its_options(name: str, command: click.Command) -> None:
+    assert command.help
+    assert command.get_short_help_str(60)
+    for option in command.params:
+        if isinstance(option, click.Option):
+            assert option.help, option.opts
+
+
+@pytest.mark.parametrize(("name", "command"), list(commands()))
+def test_a_verb_takes_the_configuration(name: str, command: click.Command) -> None:
+    assert any("--config" in option.opts and "-c" in option.opts for option in command.params)

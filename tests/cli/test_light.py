@@ -1,0 +1,44 @@
+"""What `enqueue` loads: people and programs wait for it thousands of times."""
+
+import subprocess
+import sys
+
+from tests.support.shell import Desk
+
+HEAVY = {
+    *("structlog", "logging", "subprocess", "asyncio", "multiprocessing", "concurrent", "sdnotify", "rich"),
+    *(
+        "importlib.metadata",
+        "importlib.resources",
+        "email",
+        "json",
+        "difflib",
+        "argparse",
+        "sqlite3",
+        "socket",
+    ),
+    *("shutil", "tempfile", "ctypes", "select", "shlex", "traceback", "pwd"),
+}
+OURS_NOT_NEEDED = {
+    *("worker", "steward", "parent", "plan", "crew", "proc", "tree", "command", "launch", "log", "events"),
+    *("wakeup", "systemd", "presence", "policy", "tomlpos", "cli.run", "cli.status", "cli.inspect"),
+    *("cli.change", "cli.check", "cli.setup", "cli.selection", "cli.records", "cli.moments"),
+}
+
+
+def test_enqueue_loads_nothing_heavy(desk: Desk) -> None:
+    program = (
+        "import sys; from sqlqd.cli import execute; status = execute(sys.argv[1:]);"
+        "print(status, *sorted(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "enqueue", "mail", "hello", "--delay", "5s", "--key", "k"],
+        capture_output=True,
+        text=True,
+        env=desk.environment(),
+        check=True,
+    )
+    status, *loaded = done.stderr.split()
+    assert status == "0"
+    assert {name for name in loaded if name in HEAVY or name.split(".")[0] in HEAVY} == set()
+    assert {name for name in OURS_NOT_NEEDED if f"sqlqd.{name}" in loaded} == set()

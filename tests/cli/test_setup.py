@@ -1,0 +1,135 @@
+"""`sqlqd init`, `check` and `schema`."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.shell import SQLQD, Desk
+
+
+def test_init_writes_a_project_that_is_in_order_and_works(desk: Desk) -> None:
+    desk.config.unlink()
+    result = desk.good("init")
+    assert str(desk.config) in result.out
+    assert desk.good("check").out.count("warning") == 0
+    assert desk.good("enqueue", "hello", "world").out.strip() == desk.jobs()[0]["id"]
+
+
+def test_init_does_not_overwrite(desk: Desk) -> None:
+    before = desk.config.read_text()
+    result = desk.run("init")
+    assert (result.code, result.out) == (1, "")
+    assert str(desk.config) in result.err
+    assert desk.config.read_text() == before
+
+
+def test_init_writes_where_it_is_told(desk: Desk) -> None:
+    desk.good("init", "-c", "other.toml")
+    assert (desk.directory / "other.toml").exists()
+
+
+def test_init_where_nobody_may_write(desk: Desk) -> None:
+    result = desk.run("init", "-c", "/proc/sqlqd.toml")
+    assert result.code in {74, 77, 1}
+    assert result.err.count("\n") == 1
+
+
+def test_check_says_what_is_in_force(desk: Desk) -> None:
+    desk.config.write_text("""
+[daemon]
+database = "queue.db"
+workers = 3
+[defaults]
+timeout = "1min"
+concurrency = 1
+[queues.one]
+command = ["cat", "-n"]
+max_payload = "10KiB"
+env = { TOKEN = "hush" }
+[queues.two]
+command = "true"
+backoff = { initial = "10s", factor = 1 }
+max_attempts = 4
+drain_timeout = "infinity"
+""")
+    text = desk.good("check").out
+    for said in (
+        str(desk.config),
+        str(desk.database),
+        f"uid {os.geteuid()}",
+        "queue one",
+        "cat -n",
+        "gives up after about 11h 25min",
+        "gives up after about 30s",
+        "10KiB",
+        "TOKEN",
+        "infinity",
+    ):
+        assert said in text
+    assert "hush" not in text
+    assert "warning" not in text
+    document = desk.good("check", "--json").json
+    assert document["database"] == str(desk.database)
+    assert document["warnings"] == []
+    one, two = document["queues"]
+    assert (one["name"], one["command"], one["env"]) == ("one", ["cat", "-n"], ["TOKEN"])
+    assert (two["gives_up_after_seconds"], two["drain_timeout_seconds"]) == (30.0, None)
+
+
+def test_check_warns_of_what_will_hurt(desk: Desk) -> None:
+    (desk.directory / "plain").write_text("no program")
+    desk.config.write_text("""
+[daemon]
+database = "missing/queue.db"
+workers = 3
+[queues.hangs]
+command = "true"
+[queues.gone]
+command = ["no-such-program-at-all"]
+timeout = 10
+concurrency = 1
+[queues.plain]
+command = "./plain x"
+cwd = "."
+timeout = 10
+concurrency = 1
+[queues.nowhere]
+command = "true"
+cwd = "nowhere"
+timeout = 10
+concurrency = 1
+[queues.fine]
+command = "true; /no/such/file"
+timeout = 10
+concurrency = 1
+""")
+    warnings = desk.good("check", "--json").json["warnings"]
+    by_queue = {
+        name: [text for text in warnings if text.startswith(f"queue {name}:")]
+        for name in ("hangs", "gone", "plain", "nowhere", "fine")
+    }
+    assert {name: len(texts) for name, texts in by_queue.items()} == {
+        "hangs": 2,
+        "gone": 1,
+        "plain": 1,
+        "nowhere": 1,
+        "fine": 0,
+    }
+    assert "no timeout" in by_queue["hangs"][0]
+    assert "every worker" in by_queue["hangs"][1]
+    assert "no-such-program-at-all" in by_queue["gone"][0]
+    assert str(desk.directory / "missing") in warnings[0]
+    assert desk.good("check").out.count("warning: ") == len(warnings)
+
+
+def test_schema_is_enough_for_an_applications_own_migrations(tmp_path: Path) -> None:
+    ddl = subprocess.run([SQLQD, "schema"], capture_output=True, check=True, text=True).stdout
+    # The system's own SQLite, in a process of its own.
+    program = (
+        "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.executescript(sys.stdin.read());"
+        "c.execute(\"INSERT INTO jobs (queue, payload) VALUES ('mail', 'by SQL')\"); c.commit(); c.close()"
+    )
+    desk = Desk(tmp_path)
+    subprocess.run([sys.executable, "-c", program, desk.database], input=ddl, check=True, text=True)
+    assert desk.payloads("mail") == ["by SQL"]
