@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-MOST_FILES = 100
+MOST_FILES = 60
 MOST_BYTES = 4 << 20
 LONGEST_NAME = 240
 PATIENCE = 50.0

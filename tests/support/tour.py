@@ -31,7 +31,8 @@ _VARIES = [
     (re.compile(r"\b\d\d:\d\d(:\d\d)?\b"), "<time>"),
     (re.compile(r"\b\d+(\.\d+)? ?(us|ms|s|min|h|d)\b( \d+(us|ms|s|min|h|d)\b)*"), "<duration>"),
     (re.compile(r"\bnow\b|\bin <duration>|<duration> ago"), "<when>"),
-    (re.compile(r"\bpid +\d+"), "pid <pid>"),
+    (re.compile(r"\b(pid +|worker_pid=|worker[= ]|duration_seconds=)[\d.]+"), r"\1<number>"),
+    (re.compile(r"^( +\d+ +)\d+( +idle)$", re.MULTILINE), r"\1<pid>\2"),
     (re.compile(r"^(user +).*", re.MULTILINE), r"\1<user>"),
     (re.compile(r"\b\d+\.\d+\.\d+\b"), "<version>"),
     (re.compile(r"[ \t]+"), " "),
@@ -70,7 +71,7 @@ def plain(lines: tuple[str, ...] | list[str], home: str) -> list[str]:
     text = "\n".join(lines).replace(home, "/home/ada")
     for pattern, word in _VARIES:
         text = pattern.sub(word, text)
-    return [line.rstrip() for line in text.split("\n")] if text else []
+    return [line.rstrip() for line in text.rstrip().splitlines()]
 
 
 class Terminal:
