@@ -70,13 +70,16 @@ def _next(database: Database, turns: Turns, after: str, now: float) -> _Found | 
 
 def _due(database: Database, rules: Rules, head: Head, now: float) -> int | None:
     """The first row of the highest priority that has one due. There are 201 priorities at most."""
-    rowid, priority, run_at = head.rowid, head.priority, head.run_at
-    while run_at > now:
-        lower = database.one(sql.LOWER_HEAD, (rules.name, priority))
-        if lower is None:
-            return None
-        rowid, priority, run_at = lower
-    return rowid
+    if head.run_at <= now:
+        return head.rowid
+    lower = database.one(sql.LOWER_HEAD, (rules.name, head.priority))
+    if lower is None:
+        return None
+    rowid, priority, run_at = lower
+    if run_at <= now:
+        return int(rowid)
+    below = database.one(sql.DUE_BELOW, (rules.name, priority, now))
+    return None if below is None else int(below[0])
 
 
 def room(database: Database, rules: Rules, *, taken: int = 0) -> int:

@@ -256,7 +256,7 @@ def make_file(path: Path) -> None:
 
 
 def _at_random(low: float, high: float) -> float:
-    """Coarse, from the system: `random` may be seeded by a program that uses the queue, or shared over a fork."""
+    """Coarse, and from the system: `random` may be seeded by a program that uses the queue."""
     return low + (high - low) * os.urandom(1)[0] / 255
 
 

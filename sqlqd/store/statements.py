@@ -39,6 +39,28 @@ WHERE locked_by IS NULL AND queue = ? AND priority < ?
 ORDER BY priority DESC, run_at, rowid LIMIT 1
 """
 
+# The first due row below a priority, however many priorities lie in the future: 17 us and 1 us for each
+# of them, where a loop over LOWER_HEAD takes 6 us for each.
+DUE_BELOW = """
+WITH RECURSIVE below (priority) AS (
+    SELECT priority FROM (
+        SELECT priority FROM jobs INDEXED BY jobs_waiting
+        WHERE locked_by IS NULL AND queue = ?1 AND priority < ?2 ORDER BY priority DESC LIMIT 1
+    )
+    UNION ALL
+    SELECT (
+        SELECT j.priority FROM jobs AS j INDEXED BY jobs_waiting
+        WHERE j.locked_by IS NULL AND j.queue = ?1 AND j.priority < below.priority
+        ORDER BY j.priority DESC LIMIT 1
+    ) FROM below WHERE below.priority IS NOT NULL
+)
+SELECT (
+    SELECT j.rowid FROM jobs AS j INDEXED BY jobs_waiting
+    WHERE j.locked_by IS NULL AND j.queue = ?1 AND j.priority = below.priority AND j.run_at <= ?3
+    ORDER BY j.run_at, j.rowid LIMIT 1
+) AS due FROM below WHERE due IS NOT NULL LIMIT 1
+"""
+
 HELD_UP_TO = """
 SELECT count(*) FROM (
     SELECT 1 FROM jobs INDEXED BY jobs_held WHERE locked_by IS NOT NULL AND queue = ? LIMIT ?
