@@ -39,6 +39,8 @@ def accept(data: bytes, *, limit: int | None, json: bool) -> str:
 def _json_problem(text: str) -> str | None:
     from json import JSONDecodeError, JSONDecoder  # noqa: PLC0415 - queues of plain text do without it
 
+    if text.startswith("\ufeff"):
+        return "it begins with a byte order mark (BOM), at line 1 column 1"
     if text.count("[") + text.count("{") > _DEEPEST and _depth(text) > _DEEPEST:
         return f"nested more than {_DEEPEST} deep"
     # Numbers stay text: whole ones may have more digits than Python converts, and nobody wants the value.
