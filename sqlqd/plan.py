@@ -276,7 +276,7 @@ def status(phase: Phase, slots: Collection[Slot], stamps: Collection[Stamp], *, 
     if phase is Phase.STARTING:
         return "starting"
     if phase is not Phase.RUNNING:
-        return f"stopping, {busy} workers still busy"
+        return f"stopping, {busy} of {len(pairs)} workers still busy"
     parts = [f"{busy} of {len(pairs)} workers busy", f"{ready} ready", f"{dead} dead"]
     failing = sum(1 for slot in slots if slot.failures)
     if failing:

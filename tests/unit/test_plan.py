@@ -1,0 +1,228 @@
+"""The parent's decisions: pure, over slots, stamps, phase and clock."""
+
+import math
+import signal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqlqd import plan
+from sqlqd.plan import End, Limits, Phase, Slot, Stamp, Step
+from sqlqd.proc import PARENT_SIGNALS
+from sqlqd.seat import ChildExit, Role
+
+KILLED = -signal.SIGKILL
+NOW = 1000.0
+
+
+def worker(**fields: object) -> Slot:
+    slot = Slot(1, Role.WORKER, number=7, uid="ab", pid=42, forked_at=NOW - 100)
+    for name, value in fields.items():
+        setattr(slot, name, value)
+    return slot
+
+
+def steward(**fields: object) -> Slot:
+    slot = worker(**fields)
+    slot.role = Role.STEWARD
+    return slot
+
+
+IDLE = Stamp(started=NOW - 99, beat=NOW)
+BUSY = Stamp(started=NOW - 99, beat=NOW, busy=True, lease_end=NOW + 30, lease=30)
+
+
+def test_every_signal_means_something_in_every_phase() -> None:
+    for phase in Phase:
+        assert plan.SIGNALS[phase].keys() == PARENT_SIGNALS
+
+
+@pytest.mark.parametrize(
+    ("phase", "number", "step"),
+    [
+        (Phase.STARTING, signal.SIGTERM, Step.DRAIN),
+        (Phase.STARTING, signal.SIGINT, Step.DRAIN),
+        (Phase.RUNNING, signal.SIGTERM, Step.DRAIN),
+        (Phase.RUNNING, signal.SIGINT, Step.DRAIN),
+        (Phase.RUNNING, signal.SIGHUP, Step.HANG_UP),
+        (Phase.RUNNING, signal.SIGUSR1, Step.NOTHING),
+        (Phase.DRAINING, signal.SIGTERM, Step.NOTHING),
+        (Phase.DRAINING, signal.SIGINT, Step.END),
+        (Phase.DRAINING, signal.SIGHUP, Step.NOTHING),
+        (Phase.KILLING, signal.SIGINT, Step.NOTHING),
+        (Phase.KILLING, signal.SIGTERM, Step.NOTHING),
+    ],
+)
+def test_what_a_signal_means(phase: Phase, number: signal.Signals, step: Step) -> None:
+    assert plan.SIGNALS[phase][number] is step
+
+
+def test_pauses_grow_to_a_limit_and_never_overflow() -> None:
+    assert [plan.pause(n) for n in range(5)] == [0.0, 0.1, 0.2, 0.4, 0.8]
+    assert plan.pause(10) == plan.pause(10**9) == plan.LONGEST_PAUSE
+
+
+@given(st.floats(min_value=2, max_value=1e7))
+def test_a_lease_leaves_time_to_work_and_time_to_kill(lease: float) -> None:
+    assert 0.3 <= plan.margin(lease) <= min(2.0, lease / 2)
+
+
+def test_a_child_that_does_not_start_is_killed_in_time() -> None:
+    slot = worker(forked_at=NOW)
+    assert plan.limit(slot, Stamp()).at == NOW + plan.START_PATIENCE
+    assert plan.limit(slot, Stamp(beat=NOW + 20)).at == NOW + 20 + plan.START_PATIENCE
+    slot.told_at = NOW + 1
+    assert plan.limit(slot, Stamp(beat=NOW + 20)).at == NOW + 1 + plan.LEAVE_PATIENCE
+
+
+def test_an_idle_worker_is_not_judged_by_its_age() -> None:
+    assert plan.limit(worker(), Stamp(started=1.0, beat=1.0)).at == math.inf
+
+
+def test_a_worker_that_holds_a_lease_is_killed_before_its_end() -> None:
+    limit = plan.limit(worker(), BUSY)
+    assert limit.at == BUSY.lease_end - plan.margin(BUSY.lease)
+    assert limit.reason
+    assert plan.limit(worker(told_at=NOW), BUSY) == limit
+
+
+def test_a_worker_that_records_its_jobs_end_may_take_its_time() -> None:
+    assert plan.limit(worker(told_at=NOW), Stamp(started=1.0, busy=True)).at == math.inf
+
+
+def test_an_idle_worker_that_is_told_to_leave_must() -> None:
+    assert plan.limit(worker(told_at=NOW), IDLE).at == NOW + plan.IDLE_PATIENCE
+
+
+def test_a_steward_is_judged_by_its_beat_and_leaves_at_once() -> None:
+    assert plan.limit(steward(), IDLE).at == IDLE.beat + plan.STEWARD_PATIENCE
+    assert plan.limit(steward(told_at=NOW), IDLE).at == NOW + plan.LEAVE_PATIENCE
+
+
+def test_one_killed_at_work_is_replaced_at_once() -> None:
+    slot = worker(failures=3)
+    plan.vacate(slot, BUSY, in_order=False, now=NOW)
+    assert (slot.pid, slot.failures, slot.not_before) == (0, 0, NOW)
+    assert slot.orphans == ((7, "ab"),)
+
+
+def test_one_that_never_came_to_work_waits_longer_each_time() -> None:
+    slot = worker()
+    pauses = []
+    for _ in range(12):
+        plan.vacate(slot, Stamp(), in_order=False, now=NOW)
+        pauses.append(round(slot.not_before - NOW, 3))
+    assert pauses == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0, 30.0]
+    assert slot.orphans == ()
+
+
+def test_one_that_starts_and_dies_idle_at_once_waits_too() -> None:
+    slot = worker()
+    plan.vacate(slot, Stamp(started=NOW - 0.1, beat=NOW), in_order=False, now=NOW)
+    assert slot.failures == 1
+    slot = worker(failures=5)
+    plan.vacate(slot, Stamp(started=NOW - 2.0, beat=NOW), in_order=False, now=NOW)
+    assert slot.failures == 0
+
+
+def test_one_that_left_in_order_leaves_no_lease() -> None:
+    slot = worker()
+    plan.vacate(slot, IDLE, in_order=True, now=NOW)
+    assert slot.orphans == ()
+
+
+def test_the_dead_stay_with_the_slot_until_they_are_answered_for() -> None:
+    slot = worker(orphans=((5, "x"), (6, "y")))
+    plan.vacate(slot, Stamp(started=1.0, busy=True), in_order=False, now=NOW)
+    assert slot.orphans == ((5, "x"), (6, "y"), (7, "ab"))
+    slot = worker(orphans=((5, "x"), (6, "y")))
+    plan.vacate(slot, Stamp(started=1.0, busy=True, replaced=6), in_order=False, now=NOW)
+    assert slot.orphans == ((7, "ab"),)
+    slot = worker(orphans=((5, "x"),))
+    plan.vacate(slot, Stamp(), in_order=False, now=NOW)
+    assert slot.orphans == ((5, "x"),)
+
+
+def test_a_stewards_death_leaves_no_lease() -> None:
+    slot = steward()
+    plan.vacate(slot, IDLE, in_order=False, now=NOW)
+    assert slot.orphans == ()
+
+
+@pytest.mark.parametrize(
+    ("phase", "slot", "wanted"),
+    [
+        (Phase.STARTING, worker(pid=0), True),
+        (Phase.RUNNING, worker(pid=0, failures=9), True),
+        (Phase.DRAINING, worker(pid=0), False),
+        (Phase.DRAINING, worker(pid=0, orphans=((7, "ab"),)), True),
+        (Phase.DRAINING, worker(pid=0, orphans=((7, "ab"),), failures=1), False),
+        (Phase.KILLING, worker(pid=0, orphans=((7, "ab"),)), False),
+    ],
+)
+def test_when_an_empty_slot_is_filled(phase: Phase, slot: Slot, wanted: bool) -> None:  # noqa: FBT001 - a table's column
+    assert plan.wants_child(slot, phase) is wanted
+
+
+@pytest.mark.parametrize(
+    ("stamp", "status", "phase", "doomed", "end"),
+    [
+        (Stamp(), ChildExit.CANNOT_START, Phase.STARTING, "", End.CANNOT_START),
+        (Stamp(), 1, Phase.RUNNING, "", End.NOT_STARTED),
+        (Stamp(), 0, Phase.RUNNING, "", End.NOT_STARTED),
+        (Stamp(), 0, Phase.DRAINING, "", End.IN_ORDER),
+        (IDLE, 0, Phase.RUNNING, "", End.IN_ORDER),
+        (IDLE, 70, Phase.RUNNING, "", End.CRASHED),
+        (BUSY, KILLED, Phase.RUNNING, "", End.CRASHED),
+        (BUSY, KILLED, Phase.RUNNING, "it does not renew its lease", End.KILLED),
+        (BUSY, 70, Phase.RUNNING, "it does not renew its lease", End.CRASHED),
+    ],
+)
+def test_how_a_child_ended(stamp: Stamp, status: int, phase: Phase, doomed: str, end: End) -> None:
+    assert plan.ending(worker(doomed=doomed), stamp, status, phase) is end
+
+
+def test_a_drain_is_as_long_as_the_longest_queues() -> None:
+    assert plan.drain_limit([(30, 10), (5, 60)]) == 65 + plan.DRAIN_MARGIN
+    assert plan.drain_limit([(math.inf, 10), (5, 60)]) == math.inf
+    assert plan.drain_limit([]) == plan.DRAIN_MARGIN
+
+
+@given(st.floats(min_value=2, max_value=1e6), st.booleans())
+def test_no_lease_can_begin_and_end_between_two_looks(lease: float, changed: bool) -> None:  # noqa: FBT001 - a drawn value
+    seconds = plan.look_again(Limits(drain=30, shortest_lease=lease), None, changed=changed)
+    assert 0.5 <= seconds <= min(plan.LONGEST_LOOK, lease - plan.margin(lease))
+
+
+def test_while_a_child_starts_looks_are_quick_and_slow_down() -> None:
+    limits = Limits(drain=30, shortest_lease=30)
+    waits = [plan.look_again(limits, awaited, changed=False) for awaited in (0, 0.1, 1, 100)]
+    assert waits == [0.005, 0.01, 0.1, plan.LONGEST_LOOK]
+
+
+def test_of_failing_starts_few_are_logged() -> None:
+    assert [n for n in range(1, 40) if plan.is_worth_a_line(n)] == [1, 2, 4, 8, 16, 32]
+
+
+def test_ready_means_everybody() -> None:
+    slots = [steward(), worker(), worker()]
+    assert plan.all_started(slots, [IDLE, IDLE, BUSY])
+    assert not plan.all_started(slots, [IDLE, IDLE, Stamp()])
+    slots[0].pid = 0
+    assert not plan.all_started(slots, [IDLE, IDLE, IDLE])
+
+
+@pytest.mark.parametrize(
+    ("phase", "failures", "text"),
+    [
+        (Phase.STARTING, 0, "starting"),
+        (Phase.RUNNING, 0, "1 of 2 workers busy, 12 ready, 3 dead"),
+        (Phase.RUNNING, 2, "1 of 2 workers busy, 12 ready, 3 dead, 1 of 3 processes cannot start"),
+        (Phase.DRAINING, 0, "stopping, 1 of 2 workers still busy"),
+    ],
+)
+def test_status_for_people(phase: Phase, failures: int, text: str) -> None:
+    slots = [steward(), worker(failures=failures), worker()]
+    assert plan.status(phase, slots, [IDLE, IDLE, BUSY], ready=12, dead=3) == text
+    assert text.isascii()
