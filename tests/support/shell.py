@@ -95,7 +95,7 @@ class Desk:
 
     def enqueue(self, queue: str, payload: str = "", *words: str) -> str:
         """Add a job; its id."""
-        return self.good("enqueue", *words, queue, payload).out.strip()
+        return self.good("enqueue", *words, "--", queue, payload).out.strip()
 
     def jobs(self, *words: str) -> list[Any]:
         """What `list --json` shows."""
