@@ -32,7 +32,9 @@ def reap(daemon: Daemon, chance: random.Random, *, seconds: float, parent: bool)
             time.sleep(chance.uniform(0.0, 0.5))
             daemon.start()
         elif children := processes.forks(daemon.pid):
-            victim = chance.choice(sorted(children))
+            # Mostly those at work: to kill one that waits proves little.
+            busy = [child for child in children if processes.children(child)]
+            victim = chance.choice(sorted(busy if busy and chance.random() < 0.8 else children))
             kills.append(Kill(victim, "child", time.monotonic()))
             os.kill(victim, signal.SIGKILL)
     return kills
@@ -42,10 +44,10 @@ def report(acknowledged: dict[str, str], journal: list[verdict.Line], kills: lis
     """What happened, in three lines."""
     times = sorted(verdict.recoveries(kills, journal))
     parents = sum(kill.role == "parent" for kill in kills)
-    executions = sum(line.what == "begin" for line in journal)
+    executions, again = sum(line.what == "begin" for line in journal), verdict.reruns(journal)
     lines = [
         f"kills: {len(kills) - parents} of workers and steward, {parents} of the parent",
-        f"jobs: {len(acknowledged)} acknowledged, {executions} executions, {verdict.reruns(journal)} re-runs",
+        f"jobs: {len(acknowledged)} acknowledged, {executions} executions ({again} re-runs and retries)",
         f"recovery: {len(times)} jobs lost their worker at work",
     ]
     if times:

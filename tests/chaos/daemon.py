@@ -50,11 +50,12 @@ class Daemon:
 
     def __init__(self, home: Path) -> None:
         """Lay out the folder; nothing runs yet."""
-        self.mark = f"SQLQD_CHAOS={home}"
+        self.mark = f"CHAOS_HOME={home}"
         self._home = home
         self._config = home / "sqlqd.toml"
         self._config.write_text(configuration(), encoding="utf-8")
         (home / "locks").mkdir()
+        (home / "journal").touch()
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -64,7 +65,7 @@ class Daemon:
 
     def start(self) -> None:
         """Start the parent, and wait until it says that it runs."""
-        environ = {**os.environ, "SQLQD_CHAOS": str(self._home)}
+        environ = {**os.environ, "CHAOS_HOME": str(self._home)}
         with (self._home / "daemon.log").open("ab") as log:
             self._process = subprocess.Popen(
                 ["sqlqd", "-c", str(self._config), "run"], env=environ, stdin=subprocess.DEVNULL, stderr=log

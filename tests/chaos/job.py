@@ -8,7 +8,7 @@ import os
 import sys
 import time
 
-HOME = os.environ["SQLQD_CHAOS"]
+HOME = os.environ["CHAOS_HOME"]
 JOB = os.environ["SQLQD_JOB_ID"]
 ATTEMPT = int(os.environ["SQLQD_ATTEMPT"])
 

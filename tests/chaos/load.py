@@ -16,7 +16,7 @@ from contextlib import closing
 from pathlib import Path
 from types import FrameType
 
-KINDS = {"quick": 60, "slow": 8, "failing": 12, "doomed": 5, "leaver": 15}
+KINDS = {"quick": 60, "slow": 20, "failing": 12, "doomed": 5, "leaver": 15}
 """The queues, and how often each is chosen."""
 
 Way = Callable[[str, str], str]
@@ -123,7 +123,7 @@ def main(way: str, seed: str, home: Path) -> None:
         while not stopped:
             kind = chance.choices(list(KINDS), list(KINDS.values()))[0]
             acknowledged.write(f"{add(kind, f'payload of {kind}')} {kind}\n")
-            time.sleep(chance.uniform(0.0, 0.2))
+            time.sleep(chance.uniform(0.0, 0.15))
 
 
 if __name__ == "__main__":
