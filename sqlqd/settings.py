@@ -13,18 +13,20 @@ from pathlib import Path
 from typing import Any
 
 from sqlqd import kinds, model, tables
-from sqlqd.board import SLOTS
 from sqlqd.tables import key
 
 _HOUR = 3600.0
 _DAY = 86_400.0
 _YEAR = 31_557_600.0
+MOST_WORKERS = 1023
+"""The daemon's shared map has a slot for each, and one for the steward. Loading the map to ask it costs a
+millisecond of every command."""
 LARGEST_PAYLOAD = 256 * 1024**2
 _MANY = 1_000_000
 
 
 def _processors() -> int:
-    return min(max(2, len(os.sched_getaffinity(0))), SLOTS - 1)
+    return min(max(2, len(os.sched_getaffinity(0))), MOST_WORKERS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +35,7 @@ class Daemon:
 
     database: Path = key(kinds.database, "the queue's file; relative to the configuration file")
     workers: int = key(
-        kinds.whole(1, SLOTS - 1),
+        kinds.whole(1, MOST_WORKERS),
         "worker processes, which is how many commands run at once; default: the processors, at least 2",
         make=_processors,
     )

@@ -1,8 +1,8 @@
 """Tables of TOML read by a list of keys: what is wrong is collected, never the end of reading."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
-from typing import Any
+from dataclasses import MISSING, field, fields
+from typing import Any, NamedTuple
 
 from sqlqd.kinds import Kind, Path, Unfit, show
 
@@ -10,8 +10,7 @@ Problem = tuple[Path, str]
 """Where, as the keys that lead there, and what."""
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     """One key of a table: the field that it fills, what it may be, and its text."""
 
     field: str

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlqd import settings
+from sqlqd import board, settings
 from sqlqd.config import ConfigDenied, ConfigError, load, locate
 from sqlqd.model import Backoff
 
@@ -254,3 +254,7 @@ def test_every_field_of_a_table_is_a_key_with_a_text() -> None:
     for declared, keys in ((settings.Daemon, settings.DAEMON_KEYS), (settings.Queue, settings.QUEUE_KEYS)):
         assert {key.field for key in keys.values()} == {each.name for each in fields(declared)} - {"name"}
         assert all(key.text for key in keys.values())
+
+
+def test_there_is_a_slot_for_every_worker_and_the_steward() -> None:
+    assert settings.MOST_WORKERS == board.SLOTS - 1
