@@ -115,13 +115,22 @@ class Database:
 
         Raises StoreBusy, Interrupted, StoreFailed, JobRefused; nothing of `body` is kept then.
         """
+
+        def pointed(now: Moment) -> T:
+            faults.point("store.begun")
+            result = body(now)
+            faults.point("store.before_commit")
+            return result
+
         try:
             try:
-                return self._transact("BEGIN IMMEDIATE", body, wait, synced=synced)
+                result = self._transact("BEGIN IMMEDIATE", pointed, wait, synced=synced)
             except _MustSync:
-                return self._transact("BEGIN IMMEDIATE", body, wait, synced=True)
+                result = self._transact("BEGIN IMMEDIATE", pointed, wait, synced=True)
+            faults.point("store.after_commit")
         except (apsw.Error, OSError) as error:
             raise explain(error, self.path) from error
+        return result
 
     def insist_on_sync(self) -> None:
         """From inside a transaction: what it does must be on disk when it is reported."""
@@ -151,17 +160,14 @@ class Database:
             self._synced = synced
         self._retry(lambda: self._connection.execute(begin), wait)
         try:
-            faults.point("store.begun")
             if wait is Wait.STOPPABLE:
                 self._heed_stop()
             result = body(Moment(self.clock.wall(), self.clock.awake()))
-            faults.point("store.before_commit")
             self._connection.execute("COMMIT")
         except BaseException:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise
-        faults.point("store.after_commit")
         return result
 
     def _retry(self, attempt: Callable[[], T], wait: Wait) -> T:

@@ -85,7 +85,7 @@ def _denied(_: Exception, path: Path) -> StoreError:
 _BY_CLASS: tuple[tuple[tuple[type[Exception], ...], Callable[[Exception, Path], StoreError]], ...] = (
     ((apsw.BusyError, apsw.LockedError), _busy),
     ((apsw.ConstraintError,), _refused),
-    ((apsw.CantOpenError,), _cannot_open),
+    ((apsw.CantOpenError, FileNotFoundError, IsADirectoryError), _cannot_open),
     ((apsw.ReadOnlyError,), _read_only),
     ((apsw.PermissionsError, apsw.AuthError, PermissionError), _denied),
     ((apsw.FullError,), _full),
