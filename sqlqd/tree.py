@@ -47,7 +47,8 @@ def below(spared: Collection[int] = ()) -> list[Member]:
     """Every process below this one, zombies too, without the spared ones and what is below those.
 
     When it finds nothing there is nothing: a child of ours cannot vanish while we look, since only we
-    reap it, and whatever is deeper hangs below one.
+    reap it, and whatever is deeper hangs below one. A zombie found is not nothing: it may have forked
+    after the listing was read and died before its own line was.
     """
     children: dict[int, list[Member]] = {}
     for entry in os.listdir("/proc"):  # noqa: PTH208 - a Path for each of hundreds of processes is slow
@@ -123,9 +124,11 @@ class Ending:
 
     def step(self, now: float) -> bool:
         """Signal and reap what is there. True: nothing is left but the leader's zombie, or it gave up."""
-        members = [member for member in below(self._spared) if not self._over(member)]
-        if not members:
+        leader = self._leader if self._leader_has_ended() else None
+        found = [member for member in below(self._spared) if member.pid != leader]
+        if not found:
             return True
+        members = [member for member in found if not self._over(member)]
         alive = [member for member in members if not member.zombie or member.parent == os.getpid()]
         if now >= self._kill_at:
             self._signal(alive, signal.SIGKILL)
@@ -155,6 +158,14 @@ class Ending:
             if member.group != self._leader or member.group == 0:
                 _send(member, number)
 
+    def _leader_has_ended(self) -> bool:
+        if self._leader is None:
+            return False
+        try:
+            return os.waitid(os.P_PID, self._leader, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        except ChildProcessError:
+            return True
+
     def _over(self, member: Member) -> bool:
         """Whether this child has ended, and is reaped unless it is the leader.
 
@@ -162,9 +173,9 @@ class Ending:
         """
         if not member.zombie or member.parent != os.getpid():
             return False
+        if member.pid == self._leader:
+            return self._leader_has_ended()
         try:
-            if member.pid == self._leader:
-                return os.waitid(os.P_PID, member.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
             return os.waitpid(member.pid, os.WNOHANG)[0] == member.pid
         except ChildProcessError:
             return True
