@@ -1,12 +1,13 @@
 """A job's whole tree ends with it, whatever it is made of; and nothing else does."""
 
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.support.lone_worker import LoneWorker, alive, until
+from tests.support.lone_worker import ROOT, LoneWorker, alive, until
 
 DOUBLE = (
     "import os,sys,time\\n"
@@ -103,3 +104,9 @@ kill_grace = "200ms"
         assert not worker.events("tree.remains")
         children = Path(f"/proc/{worker.pid}/task/{worker.pid}/children").read_text()
         assert children == ""
+
+
+def test_whatever_forks_while_it_is_ended_is_ended_too() -> None:
+    words = [sys.executable, "-m", "tests.support.ending_race", "200", "1"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=50.0, cwd=ROOT, check=True)
+    assert done.stdout == "0\n"
