@@ -232,7 +232,7 @@ INSERT OR REPLACE INTO sqlqd_daemons (pid, started_at, loaded_at, version, confi
 VALUES (?, ?, ?, ?, ?, ?)
 """
 
-DAEMON_PIDS = "SELECT pid FROM sqlqd_daemons UNION SELECT daemon_pid FROM sqlqd_workers"
+DAEMON_PIDS = "SELECT pid FROM sqlqd_daemons UNION ALL SELECT daemon_pid FROM sqlqd_workers"
 
 FORGET_DAEMON = "DELETE FROM sqlqd_daemons WHERE pid = ?"
 

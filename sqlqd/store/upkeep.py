@@ -66,7 +66,7 @@ def _counted(database: Database, statement: str, *values: str | float) -> int:
 def forget_daemons(database: Database, alive: frozenset[int]) -> None:
     """Forget daemons, and workers of daemons, that are not among the living."""
     known = database.read(lambda _: database.all(sql.DAEMON_PIDS))
-    gone = [pid for (pid,) in known if pid not in alive]
+    gone = {pid for (pid,) in known} - alive
 
     def body(_: Moment) -> None:
         for pid in gone:
