@@ -27,7 +27,7 @@ _NAMED = 20
 _IDS = click.argument("ids", nargs=-1, metavar="[ID... | -]")
 
 
-@click.command()
+@click.command(short_help="Give dead jobs fresh attempts; end waits in backoff.")
 @_IDS
 @selecting(State.DEAD, State.SCHEDULED, changing=True)
 @click.pass_obj
@@ -41,7 +41,7 @@ def retry(session: Session, /, **options: Any) -> int:
         return _Change("retry", "retried", store.retry).run(session, store, options)
 
 
-@click.command()
+@click.command(short_help="Take waiting jobs away.")
 @_IDS
 @selecting(State.READY, State.SCHEDULED, changing=True)
 @click.pass_obj
@@ -55,7 +55,7 @@ def cancel(session: Session, /, **options: Any) -> int:
         return _Change("cancel", "cancelled", store.cancel, print_jobs=True).run(session, store, options)
 
 
-@click.command()
+@click.command(short_help="Delete dead jobs, or records of done ones.")
 @_IDS
 @selecting(State.DEAD, State.DONE, changing=True)
 @click.pass_obj

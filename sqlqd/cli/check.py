@@ -20,7 +20,7 @@ from sqlqd.store.library import is_safe, version
 from sqlqd.units import spell, spell_size
 
 
-@click.command()
+@click.command(short_help="Validate the configuration and say what is in force.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 @click.pass_obj
 def check(session: Session, *, as_json: bool) -> None:

@@ -22,7 +22,7 @@ _JOBS = frozenset(State) - {State.DONE}
 """What a list shows unless it is asked for something else: jobs, not records of ended ones."""
 
 
-@click.command("list")
+@click.command("list", short_help="List jobs: all, those of QUEUE, or those selected.")
 @click.argument("which", nargs=-1, metavar="[QUEUE | ID... | -]")
 @selecting(*State, changing=False)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document a line.")
@@ -85,7 +85,7 @@ def _print(store: "Store", wanted: Selection, *, as_json: bool) -> list[str]:
     return seen
 
 
-@click.command()
+@click.command(short_help="Show one job, whole.")
 @click.argument("job", metavar="ID", callback=values.text)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 @click.pass_obj

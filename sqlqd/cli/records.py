@@ -82,7 +82,7 @@ def _when(record: Record) -> float | None:
 def whole(record: Record, now: float) -> list[str]:
     """Everything about a job, for people."""
     lines = [f"{name:<13} {value}" for name, value in _facts(record, now)]
-    if record.payload is not None:
+    if record.payload:
         lines += _block(f"payload ({len(record.payload.encode('utf-8', 'replace'))} bytes)", record.payload)
     for attempt in record.history:
         lines += ["", f"attempt {attempt.number}: {_ended(attempt)}, {beside(attempt.ended_at, now)}"]
@@ -106,6 +106,7 @@ def _facts(record: Record, now: float) -> list[tuple[str, str]]:
         ("key", None if record.key is None else printable(record.key)),
         ("priority", str(record.priority) if record.priority else None),
         ("attempts", f"{record.attempts}{limit}{crashes}"),
+        ("payload", "empty" if record.payload == "" else None),
         ("exit code", None if record.exit_code is None else str(record.exit_code)),
         ("ran for", None if record.duration is None else spell(record.duration)),
     ]

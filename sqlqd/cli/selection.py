@@ -28,8 +28,12 @@ _OPTIONS = (
     click.option("--queue", callback=values.text, metavar="NAME", help="Of this queue."),
     click.option("--key", callback=values.text, metavar="KEY", help="With this key."),
     click.option("--error", callback=values.text, metavar="TEXT", help="Whose last error contains this."),
-    click.option("--older-than", callback=values.duration, metavar="DUR", help="Made longer ago than this."),
-    click.option("--newer-than", callback=values.duration, metavar="DUR", help="Made since then."),
+    click.option(
+        "--older-than", callback=values.duration, metavar="DUR", help="Made, or if ended: ended, longer ago."
+    ),
+    click.option(
+        "--newer-than", callback=values.duration, metavar="DUR", help="Made, or if ended: ended, since then."
+    ),
     click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most this many."),
 )
 _CHANGING = (

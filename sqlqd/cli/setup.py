@@ -12,7 +12,7 @@ from sqlqd.cli.session import Session
 _PROJECT = Path(__file__).with_name("project.toml")
 
 
-@click.command()
+@click.command(short_help="Write ./sqlqd.toml for a project of your own.")
 @click.pass_obj
 def init(session: Session) -> None:
     """Write ./sqlqd.toml, or the file that --config names, for a project of your own."""
@@ -35,7 +35,7 @@ def _argument(path: Path) -> str:
     return quote(path.name if path.parent == Path.cwd() else os.fspath(path))
 
 
-@click.command()
+@click.command(short_help="Print the database's DDL.")
 def schema() -> None:
     """Print the DDL of the database, for an application's own migrations."""
     from sqlqd.store.schema import ddl  # noqa: PLC0415 - init needs no database

@@ -19,7 +19,7 @@ _NOTE = WIDTH - _NAME - 4 * 11
 _ID = 12
 
 
-@click.command()
+@click.command(short_help="Show counts by queue, the workers and the daemon.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 @click.pass_obj
 def status(session: Session, *, as_json: bool) -> None:

@@ -20,7 +20,8 @@ def commands() -> Iterator[tuple[str, click.Command]]:
 @pytest.mark.parametrize(("name", "command"), list(commands()))
 def test_a_verb_has_help_and_so_have_its_options(name: str, command: click.Command) -> None:
     assert command.help
-    assert command.get_short_help_str(60)
+    # As `sqlqd --help` shows it, on one line of 80 columns.
+    assert not command.get_short_help_str(67).endswith("...")
     for option in command.params:
         if isinstance(option, click.Option):
             assert option.help, option.opts
