@@ -208,7 +208,7 @@ class Worker:
         # More may stand behind what was buried.
         self._woken = self._woken or bool(taken.buried)
         self._next_look = self._own_turn(now)
-        return now if self._woken else self._next_look
+        return now if self._woken or self._halt.urgency is not Urgency.NONE else self._next_look
 
     def _carry_on(self, now: float) -> float:
         errand = self._errand

@@ -47,4 +47,4 @@ def main(rounds: int, seed: int) -> int:
 
 
 if __name__ == "__main__":
-    print(main(int(sys.argv[1]), int(sys.argv[2])))
+    sys.stdout.write(f"{main(int(sys.argv[1]), int(sys.argv[2]))}\n")
