@@ -30,6 +30,8 @@ class _State:
     clock: Clock = SystemClock()
     pipe: LogPipe | None = None
     logger: Any = None
+    told: int = 0
+    """How many dropped records the log tells of."""
 
 
 def setup(log_format: str, level: str, *, clock: Clock | None = None, fd: int = _STANDARD_ERROR) -> None:
@@ -38,6 +40,7 @@ def setup(log_format: str, level: str, *, clock: Clock | None = None, fd: int = 
         raise ValueError(f"log_format is one of {', '.join(_FORMATS)}, not {log_format!r}")
     if _State.pipe is not None:
         _State.pipe.close()
+    _State.told = 0
     _State.clock = clock or SystemClock()
     _State.pipe = LogPipe(fd)
     people = log_format == "console" or (log_format == "auto" and os.isatty(fd))
@@ -52,13 +55,21 @@ def event(name: str, /, **fields: object) -> None:
     """Log one event of the table. A field that is None does not apply and is left out."""
     if _State.logger is None:
         setup("auto", "info")
-    said = {f"{key}_" if key in _OURS else key: value for key, value in fields.items() if value is not None}
-    getattr(_State.logger, EVENTS[name].level)(name, **said)
+    _log(name, fields)
+    lost = dropped()
+    if lost > _State.told and _State.pipe is not None and _State.pipe.flows:
+        _log("log.dropped", {"count": lost - _State.told})
+        _State.told = lost
 
 
 def dropped() -> int:
     """How many records this process could not write so far."""
     return _State.pipe.dropped if _State.pipe is not None else 0
+
+
+def _log(name: str, fields: Mapping[str, object]) -> None:
+    said = {f"{key}_" if key in _OURS else key: value for key, value in fields.items() if value is not None}
+    getattr(_State.logger, EVENTS[name].level)(name, **said)
 
 
 def _stamp(_logger: object, level: str, fields: Fields) -> Fields:

@@ -18,6 +18,8 @@ class LogPipe:
 
     def __init__(self, fd: int) -> None:
         self.dropped = 0
+        self.flows = True
+        """Whether the last line went out whole."""
         self._torn = False
         self._fd: int | None = None
         self._socket: socket.socket | None = None
@@ -39,9 +41,11 @@ class LogPipe:
             sent = self._write(b"\n" + data[: MAX_LINE - 1] if self._torn else data)
         except OSError:
             self.dropped += 1
+            self.flows = False
             return
         # A terminal or a full disk may take half a line; the next one then begins on a line of its own.
         self._torn = sent < len(data)
+        self.flows = not self._torn
         self.dropped += self._torn
 
     debug = info = warning = error = critical = msg = write

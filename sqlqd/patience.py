@@ -8,7 +8,7 @@ from sqlqd.clock import Clock
 
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 10.0
-_QUIET = 30.0
+_QUIET = 60.0
 """Seconds between lines that say the same."""
 
 

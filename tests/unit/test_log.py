@@ -72,7 +72,11 @@ def test_a_reader_that_does_not_read_costs_records_not_time(pipe: tuple[int, int
     whole = records(pipe[0])
     assert len(whole) + log.dropped() == 5000
     log.event("job.finished")
-    assert records(pipe[0])[-1]["event"] == "job.finished"
+    last, told = records(pipe[0])
+    assert last["event"] == "job.finished"
+    assert (told["event"], told["count"]) == ("log.dropped", log.dropped())
+    log.event("job.finished")
+    assert len(records(pipe[0])) == 1
 
 
 def test_the_descriptor_itself_stays_as_it_was(pipe: tuple[int, int]) -> None:
