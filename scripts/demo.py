@@ -1,5 +1,6 @@
 """The demo: a real daemon, real jobs, and a check that each ended as it should. Started by ./scripts/demo."""
 
+import argparse
 import gzip
 import itertools
 import json
@@ -163,11 +164,8 @@ def work(queue: Queue, names: Sequence[str]) -> None:
         print(queue.run(*words), end="", flush=True)
 
 
-def demonstrate(home: Path, folder: Path) -> Path:
+def demonstrate(home: Path, folder: Path, names: Sequence[str]) -> Path:
     """The whole demo; the folder of its results. Raises DemoFailed."""
-    names = list(itertools.islice(files(folder), MOST_FILES))
-    if not names:
-        raise DemoFailed(f"{folder} has no file to compress")
     queue = Queue(home, folder)
     say(f"sqlqd run, with {ROOT / 'config' / 'demo.toml'}")
     try:
@@ -191,14 +189,17 @@ def main() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupted)
-    if len(sys.argv) > 2 or sys.argv[1:2] in (["-h"], ["--help"]):
-        sys.exit("usage: ./scripts/demo [FOLDER]")
-    folder = Path(sys.argv[1] if sys.argv[1:] else ROOT).absolute()
+    parser = argparse.ArgumentParser(prog="./scripts/demo", description="Shows sqlqd at work.")
+    parser.add_argument("folder", nargs="?", type=Path, default=ROOT, help="whose files to compress")
+    folder = parser.parse_args().folder.absolute()
     if not folder.is_dir():
-        sys.exit(f"{folder} is not a folder")
+        parser.error(f"{folder} is not a folder")
+    names = list(itertools.islice(files(folder), MOST_FILES))
+    if not names:
+        parser.error(f"{folder} has no file to compress: none that is plain, readable and below 4 MiB")
     home = Path(tempfile.mkdtemp(prefix="sqlqd-demo."))
     try:
-        results = demonstrate(home, folder)
+        results = demonstrate(home, folder, names)
     except DemoFailed as error:
         sys.exit(f"The demo failed: {error}. What it left is in {home}")
     say(f"All ended as it should. The results are in {results} (yours to delete)")
