@@ -48,19 +48,24 @@ class Programs:
 
     def start(self, claim: Claim, queue: Queue) -> Run:
         """Start the claim's command, or say in the run's outcome why it cannot be."""
-        refusal = launch.unfit(queue, claim) or launch.missing(queue)
-        if refusal is not None:
-            return NotStarted(refusal, self._clock.wall())
         if self._last is not None:
             self._remains = tree.remaining(self._remains | self._last.remains)
-        env = launch.environment(os.environb, queue, claim, config=self._config, worker=self._holder.uid)
         try:
-            self._last = Command(
-                claim, queue, env, self._clock, worker=self._holder.slot, spared=self._remains
-            )
+            refusal = launch.unfit(queue, claim) or launch.missing(queue)
+            if refusal is not None:
+                return NotStarted(refusal, self._clock.wall())
+            self._last = self._started(claim, queue)
         except OSError as error:
             return NotStarted(launch.refused(error, queue, claim), self._clock.wall())
+        except ValueError as error:
+            # A path that the locale's encoding does not have.
+            refusal = launch.Refusal(Ended.NOT_STARTED, f"cannot be started: {error}", lasting=True)
+            return NotStarted(refusal, self._clock.wall())
         return self._last
+
+    def _started(self, claim: Claim, queue: Queue) -> "Command":
+        env = launch.environment(os.environb, queue, claim, config=self._config, worker=self._holder.uid)
+        return Command(claim, queue, env, self._clock, worker=self._holder.slot, spared=self._remains)
 
 
 class Command:

@@ -37,9 +37,10 @@ class Refusal:
     lasting: bool = False
 
 
-def arguments(queue: Queue) -> list[str]:
-    """The argument vector; a command line goes to the shell."""
-    return [SHELL, "-c", queue.command] if isinstance(queue.command, str) else list(queue.command)
+def arguments(queue: Queue) -> list[bytes]:
+    """The argument vector, in the configuration's own encoding; a command line goes to the shell."""
+    words = (SHELL, "-c", queue.command) if isinstance(queue.command, str) else queue.command
+    return [_bytes(word) for word in words]
 
 
 def environment(
@@ -47,7 +48,7 @@ def environment(
 ) -> dict[bytes, bytes]:
     """The command's environment, in bytes, since the locale's encoding may not hold the payload."""
     env = {name: value for name, value in base.items() if not _daemons_own(name)}
-    env.update((os.fsencode(name), os.fsencode(value)) for name, value in queue.env.items())
+    env.update((_bytes(name), _bytes(value)) for name, value in queue.env.items())
     env.update(_about(claim, queue))
     env[b"SQLQD_CONFIG"] = os.fsencode(config)
     env[b"SQLQD_WORKER"] = worker.encode()
@@ -88,12 +89,17 @@ def refused(error: OSError, queue: Queue, claim: Claim) -> Refusal:
     said = (error.strerror or str(error)).lower()
     if error.errno in _PASSING:
         return Refusal(Ended.NOT_STARTED, f"no command can be started now: {said}")
-    what = os.fsdecode(error.filename) if error.filename else arguments(queue)[0]
-    if what == os.fspath(queue.cwd) and what != arguments(queue)[0]:
+    program = os.fsdecode(arguments(queue)[0])
+    what = os.fsdecode(error.filename) if error.filename else program
+    if what == os.fspath(queue.cwd) and what != program:
         return Refusal(Ended.NOT_STARTED, f"cannot enter the directory {what}: {said}", lasting=True)
     if error.errno == errno.ENOENT and "/" in what and (queue.cwd / what).exists():
         said = "the interpreter that it names is missing"
     return Refusal(Ended.NOT_STARTED, f"cannot start {what}: {said}", lasting=True)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
 
 
 def _daemons_own(name: bytes) -> bool:

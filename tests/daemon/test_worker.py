@@ -103,3 +103,12 @@ def test_a_command_that_cannot_start_holds_its_queue_alone(tmp_path: Path) -> No
         worker.event("job.finished", other)
         assert worker.record(held).attempts == 0
         assert len(worker.events("queue.blocked")) == 1
+
+
+def test_commands_and_payloads_are_utf_8_whatever_the_locale(tmp_path: Path) -> None:
+    queues = "[queues.mail]\ncommand = 'echo é $WORD $SQLQD_PAYLOAD'\nenv = {WORD = 'grüße'}\n"
+    locale = {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    with LoneWorker(tmp_path, queues, env=locale) as worker:
+        job = worker.add("mail", "日本")
+        assert worker.ended(job)["event"] == "job.finished"
+        assert worker.events("job.output", job)[0]["line"] == "é grüße 日本"
