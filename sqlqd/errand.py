@@ -25,6 +25,7 @@ FAREWELL = 3.0
 """Seconds that a worker which has to leave goes on trying to record a job's end."""
 
 _LONGEST_RENEWAL_PAUSE = 1.0
+_TRIES_A_LEASE = 6.0
 
 
 class Urgency(IntEnum):
@@ -205,7 +206,9 @@ class Errand:
         return now
 
     def _try_later(self, now: float, halt: Halt, error: StoreError) -> float:
-        self._not_before = now + self._bench.patience.failed(str(error))
+        pause = self._bench.patience.failed(str(error))
+        # Once the store answers again nobody ends a lease for a third of it: by then this end is recorded.
+        self._not_before = now + min(pause, self._queue.lease / _TRIES_A_LEASE)
         if now >= self._last_try(halt):
             story.lost(
                 self._claim, self._bench.seat.slot, f"the daemon stops and its end was not recorded: {error}"

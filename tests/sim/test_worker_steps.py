@@ -238,11 +238,12 @@ def test_an_end_that_cannot_be_recorded_is_tried_again_and_nothing_else_begun(
         calls = failing(broken, "settle", StoreFailed("disk full"))
         run.finish()
         scene.pass_by(120.0)
-        assert 10 <= len(calls) <= 40
+        assert 20 <= len(calls) <= 50
         assert scene.cell(Cell.LEASE_END) == 0
         assert scene.cell(Cell.BUSY) == 1
         assert len(scene.commands.runs) == 1
-    scene.pass_by(15.0)
+    # Nobody ends leases for a third of one once the store answers again: half of that is enough.
+    scene.pass_by(5.0)
     record = scene.store.record(job)
     assert record is not None
     assert record.state.value == "done"
