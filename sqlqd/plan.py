@@ -29,8 +29,8 @@ STEWARD_PATIENCE = 60.0
 LEAVE_PATIENCE = 1.0
 """For children that hold nothing which they could lose, once they are told to leave."""
 
-IDLE_PATIENCE = 10.0
-"""For a worker without a job, once it is told to leave: it may have to wait for the database."""
+IDLE_PATIENCE = 2.0
+"""For a worker without a job, once it is told to leave: all that it may still wait for is to say goodbye."""
 
 ORPHANS_PATIENCE = 3.0
 """For a child that is forked while draining, only to end its predecessor's lease."""
@@ -229,7 +229,8 @@ def unanswered(orphans: tuple[tuple[int, str], ...], stamp: Stamp) -> tuple[tupl
 def vacate(slot: Slot, stamp: Stamp, *, in_order: bool, now: float) -> None:
     """Note in the slot that its child has ended, and when the next may start."""
     slot.orphans = unanswered(slot.orphans, stamp)
-    if slot.role is Role.WORKER and stamp.started and not in_order:
+    idle = bool(slot.doomed) and not stamp.busy
+    if slot.role is Role.WORKER and stamp.started and not (in_order or idle):
         slot.orphans += ((slot.number, slot.uid),)
     worked = bool(stamp.started) and (stamp.busy or now - stamp.started >= SETTLED_IN)
     slot.failures = 0 if worked else slot.failures + 1

@@ -7,7 +7,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -97,7 +98,9 @@ class Daemon:
             until(lambda: not any(alive(pid) for pid in offspring), f"its processes {offspring} are gone")
 
     def start(self, *, ready: bool = True, **how: Any) -> Self:
-        """Start it; and wait until it says that it is ready."""
+        """Start it; and wait until it says that it is ready. An earlier one must have ended, or be ending."""
+        if self.process is not None:
+            self.process.wait(PATIENCE)
         if self._receiver is not None:
             self._receiver.close()
         self._receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -214,6 +217,25 @@ class Daemon:
             "INSERT INTO jobs (queue, payload, run_at) "
             f"VALUES ('{queue}', '{quoted}', (julianday('now') - 2440587.5) * 86400.0 + {delay}) RETURNING id"
         )
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Another program holds the database's write lock for the length of the block."""
+        holder = subprocess.Popen(
+            ["sqlite3", "-cmd", ".timeout 10000", str(self.database)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert holder.stdin is not None
+        assert holder.stdout is not None
+        try:
+            holder.stdin.write("BEGIN IMMEDIATE;\nSELECT 'locked';\n")
+            holder.stdin.flush()
+            assert holder.stdout.readline() == "locked\n"
+            yield
+        finally:
+            holder.communicate("ROLLBACK;\n", PATIENCE)
 
     def sqlqd(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run another verb on the same configuration."""

@@ -132,6 +132,12 @@ def test_one_that_left_in_order_leaves_no_lease() -> None:
     assert slot.orphans == ()
 
 
+def test_one_that_was_killed_while_it_was_idle_leaves_no_lease() -> None:
+    slot = worker(doomed="it does not leave")
+    plan.vacate(slot, IDLE, in_order=False, now=NOW)
+    assert slot.orphans == ()
+
+
 def test_the_dead_stay_with_the_slot_until_they_are_answered_for() -> None:
     slot = worker(orphans=((5, "x"), (6, "y")))
     plan.vacate(slot, Stamp(started=1.0, busy=True), in_order=False, now=NOW)

@@ -1,0 +1,60 @@
+"""The database is removed or replaced under the daemon: it says so and goes on with what is there now."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.daemon import Daemon, until
+
+QUEUES = '[queues.noop]\ncommand = ":"\n'
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Iterator[Daemon]:
+    with Daemon(tmp_path, QUEUES) as made:
+        yield made.start()
+
+
+@pytest.mark.case("C09")
+def test_after_a_removal_new_jobs_run(daemon: Daemon) -> None:
+    for path in daemon.home.glob("queue.db*"):
+        path.unlink()
+    done = daemon.sqlqd("enqueue", "noop")
+    assert done.returncode == 0, done.stderr
+    daemon.event("database.replaced", level="error")
+    daemon.event("job.finished", job_id=done.stdout.strip())
+    again = daemon.insert("noop")
+    daemon.event("job.finished", job_id=again)
+    assert daemon.running
+
+
+@pytest.mark.case("C09")
+def test_after_a_removal_it_waits_and_says_so_seldom(daemon: Daemon) -> None:
+    for path in daemon.home.glob("queue.db*"):
+        path.unlink()
+    daemon.event("store.waiting")
+    # By then each process has tried several times.
+    until(lambda: len(daemon.events("store.waiting")) >= 3, "all wait")
+    assert daemon.running
+    assert len(daemon.events("store.waiting")) <= 5
+    assert daemon.stop() == 0
+
+
+@pytest.mark.case("C09")
+def test_a_restored_backup_is_what_counts_from_then_on(daemon: Daemon) -> None:
+    before = daemon.insert("noop")
+    daemon.event("job.finished", job_id=before)
+    backup = daemon.home / "backup.db"
+    subprocess.run(["sqlite3", str(daemon.database), f".backup {backup}"], check=True, timeout=30)
+    for number in range(20):
+        daemon.insert("noop", str(number))
+    backup.rename(daemon.database)
+    for name in ("queue.db-wal", "queue.db-shm"):
+        (daemon.home / name).unlink(missing_ok=True)
+    daemon.event("database.replaced", level="error")
+    job = daemon.sqlqd("enqueue", "noop").stdout.strip()
+    daemon.event("job.finished", job_id=job)
+    assert daemon.stop() == 0
+    assert daemon.sql("PRAGMA integrity_check") == "ok"
