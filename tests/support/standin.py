@@ -1,7 +1,7 @@
 """A daemon of the real parent over small children that a test describes in its environment.
 
 `STANDIN` is a JSON object: `prepare` (an exit status, or "hang"), `worker` and `steward` (the name of one of
-`CHILDREN`), `workers`, `drain`, `lease`. Run as `python -m tests.support.standin DATABASE`.
+`CHILDREN`), `workers`, `drain`, `lease`, `start_patience`. Run as `python -m tests.support.standin DATABASE`.
 """
 
 import json
@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from sqlqd import log, proc, systemd
+from sqlqd import log, plan, proc, systemd
 from sqlqd.board import Cell
 from sqlqd.clock import SystemClock
 from sqlqd.parent import Parent, Plot
@@ -98,8 +98,15 @@ def crash_later(seat: Seat) -> int:
     return good(seat)
 
 
+def hang_later(seat: Seat) -> int:
+    """Starts the first time; after that it never comes so far."""
+    if seat.number > 2:
+        signal.pause()
+    return good(seat)
+
+
 CHILDREN: dict[str, Callable[[Seat], int]] = {
-    child.__name__: child for child in (good, stubborn, deaf, holding, cannot, crash, crash_later)
+    child.__name__: child for child in (good, stubborn, deaf, holding, cannot, crash, crash_later, hang_later)
 }
 
 
@@ -112,6 +119,7 @@ def main() -> int:
             signal.pause()
         return int(how.get("prepare", 0))
 
+    plan.START_PATIENCE = how.get("start_patience", plan.START_PATIENCE)
     proc.reset_dispositions()
     log.setup("json", "debug")
     plot = Plot(
