@@ -63,7 +63,7 @@ def standin(home: Path, **how: object) -> Daemon:
 
 @pytest.mark.case("C46")
 def test_a_child_that_hangs_before_it_starts_is_killed_and_replaced(tmp_path: Path) -> None:
-    with standin(tmp_path, worker="hang_later", workers=1, start_patience=0.5) as daemon:
+    with standin(tmp_path, worker="hang_later", workers=1, start_patience=3.0) as daemon:
         daemon.start()
         first = children(daemon.pid)[1]
         os.kill(first, signal.SIGKILL)
