@@ -70,7 +70,7 @@ def test_a_child_that_hangs_before_it_starts_is_killed_and_replaced(tmp_path: Pa
         hung = until(lambda: [pid for pid in children(daemon.pid)[1:] if pid != first], "a replacement")[0]
         record = daemon.event("worker.stuck", worker_pid=hung)
         assert record["reason"] == "it does not start"
-        assert not alive(hung)
+        until(lambda: not alive(hung), "it is killed")
         daemon.event("worker.cannot_start", reason="it does not start")
         assert daemon.stop() == 0
 
