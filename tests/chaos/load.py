@@ -16,7 +16,7 @@ from contextlib import closing
 from pathlib import Path
 from types import FrameType
 
-KINDS = {"quick": 60, "slow": 20, "failing": 12, "doomed": 5, "leaver": 15}
+KINDS = {"quick": 60, "slow": 12, "failing": 12, "doomed": 5, "leaver": 15}
 """The queues, and how often each is chosen."""
 
 Way = Callable[[str, str], str]
