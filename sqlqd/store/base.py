@@ -84,7 +84,8 @@ class Store(Protocol):
         Lost jobs come first; then the queues that have something due take turns, beginning behind
         `after`; within a queue the higher priority, then the earlier `run_at`, then the order of
         arrival. Paused, blocked and full queues are passed over. Jobs that can never run are buried
-        on the way. Raises Interrupted when the stop flag was raised while it waited for the lock.
+        on the way; no claim where something was buried means: there may be more, look again.
+        Raises Interrupted when the stop flag was raised while it waited for the lock.
         """
         ...
 
@@ -111,7 +112,7 @@ class Store(Protocol):
         ...
 
     def unblock(self, queue: str) -> None:
-        """A command of the queue could be started: the queue is no longer held."""
+        """A command of the queue could be started: it is no longer held. Tries once, as `renew` does."""
         ...
 
     # Upkeep: processes.
@@ -132,7 +133,7 @@ class Store(Protocol):
         ...
 
     def daemon_started(self, daemon: DaemonSeen) -> None:
-        """Announce a daemon, or its new configuration; forget those whose pids are not alive."""
+        """Announce a daemon, or its new configuration."""
         ...
 
     def forget_daemons(self, alive: Iterable[int]) -> None:

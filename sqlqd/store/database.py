@@ -5,6 +5,7 @@ It must never wait for a lock longer than it was allowed, and never leave a tran
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -14,7 +15,7 @@ import apsw
 from sqlqd import faults
 from sqlqd.clock import Clock, pause
 from sqlqd.store.base import Interrupted, StoreFailed, StoreMissing, StoreReplaced
-from sqlqd.store.errors import explain
+from sqlqd.store.errors import BUSY, explain
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
@@ -73,8 +74,9 @@ class Database:
             raise explain(error, path) from error
 
     def close(self) -> None:
-        """Give up the connection."""
-        self._connection.close()
+        """Give up the connection. A log that cannot be copied back now waits for whoever opens next."""
+        with suppress(apsw.Error):
+            self._connection.close()
 
     @property
     def stopped(self) -> bool:
@@ -178,7 +180,7 @@ class Database:
                 self._heed_stop()
             try:
                 return attempt()
-            except apsw.BusyError:
+            except BUSY:
                 if wait is Wait.NEVER or waited >= self._busy_timeout:
                     raise
             self._waiting()
@@ -235,7 +237,7 @@ class Database:
         """With no busy handler set this gives up at once where anyone reads or writes."""
         try:
             self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        except apsw.BusyError:
+        except BUSY:
             return
         except (apsw.Error, OSError) as error:
             raise explain(error, self.path) from error
@@ -251,14 +253,23 @@ def make_file(path: Path) -> None:
         raise StoreMissing(f"the directory {path.parent} does not exist; make it first") from error
     except OSError as error:
         raise explain(error, path) from error
-    # Whatever the umask of whoever came first: SQLite copies these bits to the files beside it.
-    os.fchmod(descriptor, 0o660)
-    os.close(descriptor)
-    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(directory)
+        # Whatever the umask of whoever came first: SQLite copies these bits to the files beside it.
+        os.fchmod(descriptor, 0o660)
+        _sync_directory(path.parent)
+    except OSError as error:
+        raise explain(error, path) from error
     finally:
-        os.close(directory)
+        os.close(descriptor)
+
+
+def _sync_directory(directory: Path) -> None:
+    """SQLite does so for its log, not for a new database."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _at_random(low: float, high: float) -> float:

@@ -16,6 +16,9 @@ from sqlqd.store.base import (
     StoreMissing,
 )
 
+BUSY = (apsw.BusyError, apsw.LockedError, apsw.ProtocolError)
+"""What passes by itself; the last is a race for the log that was lost too often."""
+
 
 def explain(error: Exception, path: Path) -> StoreError:
     """The store's error for one of SQLite's or the system's, by its class: an injected one has no code."""
@@ -83,7 +86,7 @@ def _denied(_: Exception, path: Path) -> StoreError:
 
 
 _BY_CLASS: tuple[tuple[tuple[type[Exception], ...], Callable[[Exception, Path], StoreError]], ...] = (
-    ((apsw.BusyError, apsw.LockedError), _busy),
+    (BUSY, _busy),
     ((apsw.ConstraintError,), _refused),
     ((apsw.CantOpenError, FileNotFoundError, IsADirectoryError), _cannot_open),
     ((apsw.ReadOnlyError,), _read_only),

@@ -127,6 +127,18 @@ def test_a_lost_job_counts_against_the_limit_and_may_be_taken_over(store: Store,
     assert claim(store, one, who=holder(3)) is None
 
 
+def test_a_limit_that_was_lowered_holds_for_lost_jobs_too(store: Store, clock: TwoHands) -> None:
+    store.enqueue([NewJob("mail")] * 3)
+    held = [claimed(store, Rules("mail", concurrency=3), who=holder(number)) for number in range(3)]
+    store.end_leases([holder(0).uid])
+    one = Rules("mail", concurrency=1)
+    assert claim(store, one, who=holder(9)) is None
+    assert store.outlook([one], limit=9).due == 0
+    store.settle(held[1], Done())
+    store.settle(held[2], Done())
+    assert claimed(store, one, who=holder(9)).job.id == held[0].job.id
+
+
 def test_a_lost_job_comes_first(store: Store, clock: TwoHands) -> None:
     lost = add(store, priority=-100)
     claimed(store)
@@ -276,6 +288,14 @@ def test_the_stop_flag_keeps_claims_from_beginning(backend: Backend) -> None:
     settled = store.settle(held, Done(), then=(holder(), [Rules("mail")]))
     assert settled.kept
     assert settled.next.claim is None
+
+
+def test_a_stop_that_comes_with_the_lock_is_heeded(backend: Backend) -> None:
+    answers = iter([False, True])
+    store = backend.open(stop=lambda: next(answers))
+    add(store)
+    with pytest.raises(Interrupted):
+        store.claim(holder(), [Rules("mail")])
 
 
 def test_a_claim_that_finds_nothing_changes_nothing(store: Store) -> None:

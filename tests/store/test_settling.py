@@ -113,6 +113,14 @@ def test_release_gives_the_attempt_back(store: Store, clock: TwoHands) -> None:
     assert (seen(store, job_id).attempts, seen(store, job_id).run_at) == (0, clock.wall() + 5)
 
 
+def test_release_gives_one_attempt_back_and_no_more(store: Store, clock: TwoHands) -> None:
+    job_id = add(store)
+    for expected in (1, 2, 3):
+        settled(store, Retry(clock.wall(), "no"))
+        settled(store, Release("stopping"))
+        assert seen(store, job_id).attempts == expected
+
+
 def test_cancel_is_recorded_as_such(store: Store) -> None:
     job_id = add(store)
     settled(store, Cancel())
