@@ -29,6 +29,7 @@ from sqlqd.store import claiming, desk, leases, selecting, settling, survey, upk
 from sqlqd.store import statements as sql
 from sqlqd.store.base import JobRefused
 from sqlqd.store.database import Database, Moment, Wait, make_file
+from sqlqd.store.ledger import count
 from sqlqd.store.schema import prepare
 from sqlqd.store.turns import Turns
 
@@ -251,4 +252,6 @@ def _insert(database: Database, job: NewJob, now: float) -> Enqueued:
     if database.run(sql.INSERT_JOB, values):
         return Enqueued(job_id, created=True)
     (found,) = database.all(sql.LIVE_BY_KEY, (job.queue, job.key))[0]
+    # Whoever added that one may not have synced it. A commit that writes nothing would not do so either.
+    count(database, job.queue, "known", now)
     return Enqueued(found.decode(errors="replace"), created=False)
