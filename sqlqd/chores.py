@@ -95,24 +95,31 @@ class Chores:
         self._tally.due = min(self._tally.due, max(self._tally_not_before, _next_second(now)))
         self._expiry.due = min(self._expiry.due, _next_second(now))
 
+    def hold_off(self) -> None:
+        """The store could not be had: end no lease before its holders had time to renew or settle."""
+        self._expire_not_before = max(self._clock.awake(), self._not_before) + self._hold
+
     def tick(self, now: float) -> float:
         """Do what is due; when more is. Raises StoreReplaced; every other failure is waited out here."""
         if now < self._not_before:
             return self._not_before
-        mine = [chore for chore in self._chores if self._elected or not chore.elected]
-        for chore in mine:
-            if now < chore.due:
+        for chore in self._chores:
+            if now < chore.due or not self._is_mine(chore):
                 continue
             try:
                 chore.due = chore.act(now)
             except StoreReplaced:
                 raise
             except (StoreError, OSError) as error:
-                self._not_before = now + self._patience.failed(str(error))
-                self._expire_not_before = self._not_before + self._hold
+                # A wait for the lock may have taken all of the pause.
+                self._not_before = self._clock.awake() + self._patience.failed(str(error))
+                self.hold_off()
                 return self._not_before
         self._patience.worked()
-        return min(chore.due for chore in mine)
+        return min(chore.due for chore in self._chores if self._is_mine(chore))
+
+    def _is_mine(self, chore: _Chore) -> bool:
+        return self._elected or not chore.elected
 
     def _elect(self, now: float) -> float:
         self._presence.renew()
@@ -129,7 +136,9 @@ class Chores:
 
     def _expire(self, now: float) -> float:
         if now < self._expire_not_before:
-            return self._expire_not_before
+            # No worker has that name: this only asks for the lock, since the time counts from when it is had.
+            self._store.worker_stopped(self._seat.uid)
+            return min(self._expire_not_before, _next_second(now))
         ended = self._store.expire_leases()
         if ended:
             log.event("job.lost", count=ended)

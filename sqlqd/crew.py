@@ -184,8 +184,12 @@ def _has_ended(pidfd: int) -> bool:
 
 
 def _children() -> set[int]:
-    with open("/proc/thread-self/children", encoding="ascii") as listing:  # noqa: PTH123 - at every tick
-        return {int(pid) for pid in listing.read().split()}
+    try:
+        with open("/proc/thread-self/children", encoding="ascii") as listing:  # noqa: PTH123 - at every tick
+            return {int(pid) for pid in listing.read().split()}
+    except OSError:
+        # A kernel without this file: then nobody can be told to be a stranger.
+        return set()
 
 
 def _reaped(stranger: int) -> bool:
