@@ -99,6 +99,7 @@ def test_the_dead_live_again_with_fresh_attempts(store: Store, clock: TwoHands) 
     touched = store.retry(Selection(ids=(job_id,)))
     assert [job.id for job in touched.jobs] == [job_id]
     assert touched.skipped == ()
+    assert [job.state for job in store.find(Selection())] == [State.READY]
     job = claimed(store).job
     assert (job.id, job.payload, job.key, job.attempts, job.max_attempts) == (job_id, "p", "k", 1, 4)
     assert (job.run_at, job.crashes, job.last_error) == (clock.wall(), 0, "no")

@@ -39,12 +39,12 @@ def test_the_next_is_the_soonest_of_all_priorities_and_queues(store: Store, cloc
     assert store.outlook((Rules("other"),), limit=9) == Outlook(0, now + 22)
 
 
-def test_a_full_queue_is_nobodys_work(store: Store) -> None:
+def test_a_full_queue_is_nobodys_work(store: Store, clock: TwoHands) -> None:
     one = (Rules("mail", concurrency=2),)
-    store.enqueue([NewJob("mail")] * 4)
-    assert store.outlook(one, limit=9).due == 2
+    store.enqueue([*[NewJob("mail")] * 4, NewJob("mail", delay=60)])
+    assert store.outlook(one, limit=9) == Outlook(2, clock.wall() + 60)
     claimed(store, *one)
-    assert store.outlook(one, limit=9).due == 1
+    assert store.outlook(one, limit=9) == Outlook(1, clock.wall() + 60)
     claimed(store, *one)
     assert store.outlook(one, limit=9) == Outlook(0, None)
 
