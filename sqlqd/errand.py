@@ -14,10 +14,11 @@ from sqlqd import faults, story
 from sqlqd.board import Cell
 from sqlqd.clock import Clock
 from sqlqd.config import Config
+from sqlqd.launch import Refusal
 from sqlqd.model import Claim, Ended, Holder, Outcome, Rules, Taken, Verdict
 from sqlqd.patience import Patience
 from sqlqd.policy import judge
-from sqlqd.run import Commands, Run, ended_by_stop
+from sqlqd.run import Commands, NotStarted, Run, ended_by_stop
 from sqlqd.seat import Seat
 from sqlqd.store.base import Store, StoreError
 
@@ -87,11 +88,22 @@ class Errand:
         self._end: tuple[Outcome, Verdict] | None = None
         """How the run ended and what follows, until that is recorded."""
         self._stamp(claim.until_awake, busy=True)
-        self._run: Run = bench.commands.start(claim, self._queue)
+        self._run = self._started()
         self._still_blocked = claim.blocks > 0 and self._run.outcome is None
         if self._run.outcome is None:
             story.started(claim, bench.seat.slot, self._run.pid)
             faults.point("worker.started")
+
+    def _started(self) -> Run:
+        """The command's run, unless so much time went by since the claim that another may soon have the job.
+
+        Looked at behind the stamp: whoever stands still before it is found out here, later by the parent.
+        """
+        clock = self._bench.clock
+        if clock.awake() < self._claim.until_awake - margin(self._queue.lease):
+            return self._bench.commands.start(self._claim, self._queue)
+        late = Refusal(Ended.INTERRUPTED, "the worker stood still until the lease was nearly over")
+        return NotStarted(late, clock.wall())
 
     def descriptors(self) -> Mapping[int, int]:
         """What its command's run waits for."""
