@@ -23,6 +23,11 @@ class Patience:
         self._failures = 0
         self._said_at = -math.inf
 
+    @property
+    def failing(self) -> bool:
+        """Whether it failed at the last try."""
+        return self._since is not None
+
     def failed(self, reason: str) -> float:
         """It failed again: seconds to wait before the next try, never twice the same for all workers."""
         now = self._clock.awake()

@@ -118,6 +118,8 @@ class Steward:
             store.close()
             raise
         chores = Chores(self._seat, store, self._presence, self._rules, clock=self._clock, rng=self._rng)
+        if self._patience.failing:
+            chores.hold_off()
         self._attention.close()
         self._look_at, self._next_at = -math.inf, -math.inf
         if not self._has_worked:
@@ -175,6 +177,8 @@ class Steward:
             log.event("steward.cannot_start", reason=str(error))
             self.status, self.over = ChildExit.CANNOT_START, True
             return now
+        if self._chores is not None:
+            self._chores.hold_off()
         self._not_before = now + self._patience.failed(str(error))
         return self._not_before
 
