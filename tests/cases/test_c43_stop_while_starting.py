@@ -29,7 +29,7 @@ def stop_after(daemon: Daemon, seconds: float, number: signal.Signals) -> None:
     began = time.monotonic()
     status = daemon.ended()
     # Before the interpreter runs any of our code, the signal has its default effect.
-    early = (-number, exits.INTERRUPTED)
+    early = (-number, exits.FAILED, exits.INTERRUPTED)
     assert status == 0 or (not below and status in early), (seconds, status, daemon.log)
     assert time.monotonic() - began < 5.0
     until(lambda: not any(alive(pid) for pid in below), "no worker is left")
