@@ -23,7 +23,7 @@ def test_claims_and_enqueues_at_full_speed_never_meet_a_lock(tmp_path: Path) -> 
     open_store(path, TwoHands(), create=True).close()
     crowd = Crowd(path)
     for number in range(CONSUMERS):
-        crowd.add(CONSUMER, number, [["mail", None]], 0, 300)
+        crowd.add(CONSUMER, number, [["mail", None]], 0, 300, 0.0)
     for number in range(PRODUCERS):
         crowd.add(PRODUCER, "mail", f"p{number}", EACH)
     told = crowd.run()

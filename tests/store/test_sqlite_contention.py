@@ -18,7 +18,7 @@ def test_every_job_runs_once_however_many_take_part(tmp_path: Path) -> None:
     open_store(path, TwoHands(), create=True).close()
     crowd = Crowd(path)
     for number in range(6):
-        crowd.add(CONSUMER, number, [["a", None], ["b", None]], 0, IDLE)
+        crowd.add(CONSUMER, number, [["a", None], ["b", None]], 0, IDLE, 0.0)
     for name in ("p", "q"):
         crowd.add(PRODUCER, "a", name, 150)
     crowd.add(STRANGER, "b", "s", 150)
@@ -38,13 +38,13 @@ def test_failures_are_tried_again_by_whoever_comes(tmp_path: Path) -> None:
     store.close()
     crowd = Crowd(path)
     for number in range(4):
-        crowd.add(CONSUMER, number, [["a", None]], 1, 20)
+        crowd.add(CONSUMER, number, [["a", None]], 1, 20, 0.0)
     ran = Counter((job_id, attempts) for one in crowd.run() for job_id, _, attempts in one)
     assert ran == Counter((job_id, attempts) for job_id in ids for attempts in (1, 2))
 
 
 def test_a_limit_is_never_passed(tmp_path: Path) -> None:
-    """A trigger of the test's own notes how many are leased after each claim."""
+    """A trigger of the test's own notes how many are leased after each claim. Each job takes a while."""
     path = tmp_path / "queue.db"
     store = open_store(path, TwoHands(), create=True)
     for _ in range(150):
@@ -58,7 +58,7 @@ def test_a_limit_is_never_passed(tmp_path: Path) -> None:
     )
     crowd = Crowd(path)
     for number in range(5):
-        crowd.add(CONSUMER, number, [["a", 2]], 0, 30)
+        crowd.add(CONSUMER, number, [["a", 2]], 0, 30, 0.003)
     told = crowd.run()
     assert sum(len(one) for one in told) == 150
     assert sql.rows(path, "SELECT max(n), count(*) FROM held") == [[2, 150]]

@@ -15,7 +15,7 @@ from pathlib import Path
 from sqlqd.clock import SystemClock, pause
 from sqlqd.model import Done, Holder, Retry, Rules
 from sqlqd.store.sqlite import open_store
-path, number, queues, fails, idle = sys.argv[1], *json.loads(sys.argv[2])
+path, number, queues, fails, idle, work = sys.argv[1], *json.loads(sys.argv[2])
 clock = SystemClock()
 store = open_store(Path(path), clock, create=True, autocheckpoint=False)
 me = Holder(f"{number:016x}", number, number)
@@ -33,6 +33,7 @@ while empty < idle:
     empty = 0
     claim = taken.claim
     ran.append([claim.job.id, claim.job.payload, claim.job.attempts])
+    pause(work)
     failed = fails and claim.job.attempts == 1
     verdict = Retry(clock.wall(), "once") if failed else Done()
     settled = store.settle(claim, verdict, then=(me, served))
