@@ -108,6 +108,17 @@ EVENTS = {
         "091b0a219f4a4699af87c3f567ffa02c",
         "the database file was replaced, opening the new one: {reason}",
     ),
+    "database.log_grows": Event(
+        WARNING,
+        "4c5f688272d6feb64ef3794f9be92967",
+        "the write-ahead log has {bytes} bytes and cannot be cut: a program has been reading all along",
+    ),
+    "database.library": Event(
+        WARNING,
+        "cd533184e09dc88600ce20914ca1c660",
+        "SQLite {version} can lose what was committed; use 3.51.3 or later, 3.50.7 or 3.44.6. "
+        "Until then one process alone copies the log back, before other programs would",
+    ),
     "wakeup.polling": Event(
         WARNING,
         "c5a5bb167789478ba1fcce9b55311aff",

@@ -15,6 +15,7 @@ from sqlqd.parent import Parent, Plot
 from sqlqd.seat import Child, Role
 from sqlqd.steward import steward
 from sqlqd.store.base import StoreError
+from sqlqd.store.library import is_safe, version
 from sqlqd.store.sqlite import open_store
 from sqlqd.worker import work
 
@@ -31,6 +32,8 @@ def supervise(config: Config) -> int:
     notices = systemd.take()
     log.setup(config.daemon.log_format, config.daemon.log_level)
     sys.excepthook = _log_mistake
+    if not is_safe(version()):
+        log.event("database.library", version=version())
     terminal = any(os.isatty(descriptor) for descriptor in (0, 1, 2))
     parent = Parent(
         Plot(
