@@ -36,6 +36,9 @@ _COUNT_INTERVAL = 2.0
 _COUNT_SHARE = 50.0
 """Counting takes at most this part of the time."""
 
+_LOG_TO_MENTION = 64 * 1024 * 1024
+"""Bytes in the write-ahead log from which on people should know; and again at twice as many."""
+
 _LONGEST_RULE = 30.0
 """The lease that is assumed where no queue is configured."""
 
@@ -76,6 +79,7 @@ class Chores:
         self._leased = True
         """Whether anybody held a lease when jobs were last counted."""
         self._said: dict[str, int] = {}
+        self._mention_log_at = _LOG_TO_MENTION
         self._checkpoint = _Chore(self._copy_log)
         self._expiry = _Chore(self._expire)
         self._tally = _Chore(self._count, elected=False)
@@ -132,6 +136,11 @@ class Chores:
 
     def _copy_log(self, now: float) -> float:
         left = self._store.checkpoint()
+        if left >= self._mention_log_at:
+            log.event("database.log_grows", bytes=left)
+            self._mention_log_at = 2 * left
+        elif not left:
+            self._mention_log_at = _LOG_TO_MENTION
         return now + _COPY_INTERVAL if left else math.inf
 
     def _expire(self, now: float) -> float:

@@ -29,6 +29,12 @@ _FIRST_STEP = (50e-6, 300e-6)
 _LONGEST_STEP = 3e-3
 _GROWTH = 1.5
 
+_LAST_PART = 4 * LOG_LIMIT
+"""Bytes that are copied while nobody may write, at most: a tenth of a second."""
+
+_CUTS = 50
+"""Tries to cut the log: with a writer at work all the time one of them comes between two commits."""
+
 
 class Moment(NamedTuple):
     """Both hands of the clock, read after the write lock was had."""
@@ -216,16 +222,21 @@ class Database:
         self._connection.execute(statements).fetchall()
 
     def checkpoint(self) -> int:
-        """Copy the log into the file, waiting for nobody; cut a long log that is copied. Bytes not copied."""
+        """Copy the log into the file, waiting for nobody, and cut one that grew long. Bytes left to do.
+
+        Under a steady flow of commits there is never a moment at which all is copied, and the log begins
+        anew only then: the last part of a long one is copied while nobody may write.
+        """
 
         def copy() -> int:
             logged, copied = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
             return max(0, logged - copied) * int(self.all("PRAGMA page_size")[0][0])
 
         left = self.outside(copy)
-        if left == 0 and self._log_size() > LOG_LIMIT:
-            self._cut_log()
-        return left
+        size = self._log_size()
+        if size <= LOG_LIMIT:
+            return left
+        return 0 if left <= _LAST_PART and self._cut_log() else size
 
     def _log_size(self) -> int:
         try:
@@ -233,14 +244,18 @@ class Database:
         except OSError:
             return 0
 
-    def _cut_log(self) -> None:
-        """With no busy handler set this gives up at once where anyone reads or writes."""
-        try:
-            self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        except BUSY:
-            return
-        except (apsw.Error, OSError) as error:
-            raise explain(error, self.path) from error
+    def _cut_log(self) -> bool:
+        """With no busy handler set each try gives up at once where anyone reads or writes."""
+        for _ in range(_CUTS):
+            try:
+                self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            except BUSY:
+                pause(_at_random(*_FIRST_STEP))
+            except (apsw.Error, OSError) as error:
+                raise explain(error, self.path) from error
+            else:
+                return True
+        return False
 
 
 def make_file(path: Path) -> None:

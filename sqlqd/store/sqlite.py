@@ -202,7 +202,7 @@ class SqliteStore:
         return self._upkeep.tidy(budget)
 
     def checkpoint(self) -> int:
-        """Copy the log back into the database without waiting for anyone. Bytes not copied."""
+        """Copy the log back into the database without waiting for anyone. Bytes left to do."""
         return self._database.checkpoint()
 
     def check_file(self) -> None:
