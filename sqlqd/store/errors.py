@@ -1,5 +1,6 @@
 """What SQLite and the system say, as the store's own errors: the only place that knows both."""
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -52,6 +53,24 @@ def _full(_: Exception, path: Path) -> StoreError:
     return StoreFailed(f"{path} cannot grow: the disk is full; make room and try again")
 
 
+def _broken(error: Exception, path: Path) -> StoreError:
+    """SQLite calls it an I/O error, too, where the log's index cannot grow."""
+    try:
+        disk = os.statvfs(path.parent)
+    except OSError:
+        return StoreFailed(f"{path}: {error}")
+    return _full(error, path) if disk.f_bavail == 0 else StoreFailed(f"{path}: {error}")
+
+
+def _system(error: Exception, path: Path) -> StoreError:
+    number = error.errno if isinstance(error, OSError) else None
+    if number in {errno.ENOSPC, errno.EDQUOT}:
+        return _full(error, path)
+    if number == errno.EROFS:
+        return _denied(error, path)
+    return StoreFailed(f"{path}: {getattr(error, 'strerror', None) or error}")
+
+
 def _not_a_database(_: Exception, path: Path) -> StoreError:
     return StoreForeign(f"{path} is not an SQLite database; name another file")
 
@@ -79,10 +98,19 @@ def _read_only(error: Exception, path: Path) -> StoreError:
 
 
 def _denied(_: Exception, path: Path) -> StoreError:
+    if _is_mounted_read_only(path.parent):
+        return StoreFailed(f"{path} is on a file system that is mounted read-only; mount it for writing")
     return StoreDenied(
         f"no permission to read and write {path} and its directory; "
         "join the group that owns them, or run this as their owner"
     )
+
+
+def _is_mounted_read_only(directory: Path) -> bool:
+    try:
+        return bool(os.statvfs(directory).f_flag & os.ST_RDONLY)
+    except OSError:
+        return False
 
 
 _BY_CLASS: tuple[tuple[tuple[type[Exception], ...], Callable[[Exception, Path], StoreError]], ...] = (
@@ -92,6 +120,8 @@ _BY_CLASS: tuple[tuple[tuple[type[Exception], ...], Callable[[Exception, Path], 
     ((apsw.ReadOnlyError,), _read_only),
     ((apsw.PermissionsError, apsw.AuthError, PermissionError), _denied),
     ((apsw.FullError,), _full),
+    ((apsw.IOError,), _broken),
     ((apsw.NotADBError,), _not_a_database),
     ((apsw.CorruptError,), _damaged),
+    ((OSError,), _system),
 )
