@@ -5,6 +5,7 @@ was acknowledged, none later than the verb that was under way.
 """
 
 import hashlib
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -20,7 +21,9 @@ from sqlqd.store.sqlite import open_store
 from tests.support.lives import MANNERS, Contents, Recorded, contents, lived
 from tests.support.power import Change, Disk
 
-SEED = 20_240_229
+SEEDS = range(int(os.environ.get("SQLQD_TEST_SEEDS", "1")))
+"""What survives by lot: more seeds, more lots."""
+
 _MEMORY = Path("/dev/shm")
 
 
@@ -83,12 +86,13 @@ def memory(tmp_path: Path) -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("manner", MANNERS)
-def test_every_cut_leaves_one_whole_moment(memory: Path, manner: str) -> None:
+def test_every_cut_leaves_one_whole_moment(memory: Path, manner: str, seed: int) -> None:
     life = lived("record", manner, memory / "life")
     assert isinstance(life, Recorded)
     checked = 0
-    for cut in cuts(life, SEED):
+    for cut in cuts(life, seed * 1_000_000):
         path = restore(cut.files, memory / "after")
         store = open_store(path, SystemClock(), create=None in cut.moments)
         found = contents(path)
