@@ -8,7 +8,7 @@ from typing import NamedTuple
 from sqlqd.model import Rules
 from sqlqd.store.database import Row
 
-LONGEST_BLOCK = 3600.0
+LONGEST_BLOCK = 300.0
 """Seconds. A queue that seems held for longer met a clock that was stepped back: it is free."""
 
 
