@@ -20,12 +20,14 @@ from sqlqd.patience import Patience
 from sqlqd.policy import judge
 from sqlqd.run import Commands, NotStarted, Run, ended_by_stop
 from sqlqd.seat import Seat
-from sqlqd.store.base import Store, StoreError
+from sqlqd.store.base import Store, StoreBusy, StoreError
 
 FAREWELL = 3.0
 """Seconds that a worker which has to leave goes on trying to record a job's end."""
 
 _LONGEST_RENEWAL_PAUSE = 1.0
+_LOCKED_PAUSE = 0.02
+"""Between tries to renew against a lock: none of its gaps is to be missed, however short they are."""
 _TRIES_A_LEASE = 6.0
 
 
@@ -152,7 +154,8 @@ class Errand:
             renewed = self._store.renew(self._claim, lease)
         except StoreError as error:
             self._bench.patience.failed(str(error))
-            self._renew_at = now + min(lease / 20.0, _LONGEST_RENEWAL_PAUSE)
+            locked = isinstance(error, StoreBusy)
+            self._renew_at = now + (_LOCKED_PAUSE if locked else min(lease / 20.0, _LONGEST_RENEWAL_PAUSE))
             return
         self._bench.patience.worked()
         if renewed is None:
