@@ -12,7 +12,7 @@ from tests.support.daemon import Daemon, alive, until
 
 QUEUES = """
 [queues.long]
-command = "echo began >> runs; sleep 8; echo ended >> runs"
+command = "echo began >> runs; sleep 10; echo ended >> runs"
 cwd = "."
 lease = "4s"
 """
@@ -23,7 +23,7 @@ connection = sqlite3.connect(sys.argv[1], timeout=10, isolation_level=None)
 while True:
     connection.execute("BEGIN IMMEDIATE")
     print("locked", flush=True)
-    time.sleep(2.0)
+    time.sleep(3.0)
     connection.execute("ROLLBACK")
     time.sleep(0.2)
 """
