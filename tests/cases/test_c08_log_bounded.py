@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import apsw
@@ -113,7 +113,9 @@ def test_deaths_of_the_whole_daemon_leave_no_log_behind(tmp_path: Path) -> None:
             until(lambda: len(daemon.events("job.started")) > 3 * len(sizes), "jobs run")
             offspring = [below for child in children(daemon.pid) for below in (child, *children(child))]
             for pid in (daemon.pid, *offspring):
-                os.kill(pid, signal.SIGKILL)
+                # They leave by themselves once their parent is gone.
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
             daemon.ended()
             until(lambda gone=offspring: not any(map(alive, gone)), "all are gone")  # type: ignore[misc]  # bound at once
             sizes.append(log_size(daemon.database))
