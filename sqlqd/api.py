@@ -5,11 +5,14 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from sqlqd.clock import Clock, SystemClock
 from sqlqd.model import Claim, Done, Holder, NewJob, Retry, Rules, Verdict
 from sqlqd.store.base import Store, StoreError
+
+if TYPE_CHECKING:
+    from sqlqd.relics import Relics
 
 _OPEN_FILES = Path("/proc/self/fd")
 
@@ -28,6 +31,7 @@ class Queue:
         self._holder = Holder(os.urandom(8).hex(), 0, self._pid)
         self._served: tuple[str, ...] = ()
         self._last = ""
+        self._relics: Relics | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -83,7 +87,7 @@ class Queue:
         if not (0 < lease < math.inf):
             raise ValueError("a lease is a number of seconds above 0")
         store = self._own()
-        store.expire_leases()
+        self._end_leases(store)
         rules = [Rules(name, lease=lease) for name in dict.fromkeys(queues)]
         while True:
             taken = store.claim(self._holder, rules, after=self._before(queues))
@@ -106,6 +110,16 @@ class Queue:
     def retry_later(self, claim: Claim, delay: float = 60.0, *, error: str = "put off") -> None:
         """Unlock the job, due again in `delay` seconds; `error` says why. Raises as `finish` does."""
         self._settle(claim, Retry(self._clock.wall() + delay, error))
+
+    def _end_leases(self, store: Store) -> None:
+        """Those that are over, once nothing of a daemon that died runs for them any more."""
+        over = store.overdue()
+        if over:
+            from sqlqd import relics  # noqa: PLC0415 - rarely needed, and costly to load
+
+            self._relics = self._relics or relics.Relics(self._clock)
+            if self._relics.end_of_leases(over):
+                store.expire_leases(only={lease.token for lease in over})
 
     def _settle(self, claim: Claim, verdict: Verdict) -> None:
         if not self._own().settle(claim, verdict).kept:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sqlqd import log
 from sqlqd.board import Cell
 from sqlqd.clock import Clock
-from sqlqd.model import Rules
+from sqlqd.model import Lease, Rules
 from sqlqd.patience import Patience
 from sqlqd.presence import Presence
 from sqlqd.seat import Seat
@@ -28,6 +28,9 @@ _TIDY_INTERVAL = 60.0
 _TIDY_PAUSE = 0.2
 """Between two steps of housekeeping when there is more to do."""
 
+_CLEARING_INTERVAL = 0.05
+"""Between looks at what still runs for a lease that is over."""
+
 _ELECT_INTERVAL = 5.0
 _FORGET_INTERVAL = 60.0
 _COUNT_INTERVAL = 2.0
@@ -41,6 +44,10 @@ _LOG_TO_MENTION = 64 * 1024 * 1024
 
 _LONGEST_RULE = 30.0
 """The lease that is assumed where no queue is configured."""
+
+
+Clear = Callable[[Sequence[Lease]], bool]
+"""Ends what still runs for leases that are over, without waiting. True: nothing does."""
 
 
 @dataclass(slots=True)
@@ -65,11 +72,13 @@ class Chores:
         *,
         clock: Clock,
         rng: random.Random,
+        clear: Clear = lambda _: True,
     ) -> None:
         self._seat = seat
         self._store = store
         self._presence = presence
         self._clock = clock
+        self._clear = clear
         self._patience = Patience(clock, rng)
         self._names = tuple(one.name for one in rules)
         self._hold = max((one.lease for one in rules), default=_LONGEST_RULE) / 3.0
@@ -148,7 +157,10 @@ class Chores:
             # No worker has that name: this only asks for the lock, since the time counts from when it is had.
             self._store.worker_stopped(self._seat.uid)
             return min(self._expire_not_before, _next_second(now))
-        ended = self._store.expire_leases()
+        over = self._store.overdue()
+        if over and not self._clear(over):
+            return now + _CLEARING_INTERVAL
+        ended = self._store.expire_leases(only={lease.token for lease in over}) if over else 0
         if ended:
             log.event("job.lost", count=ended)
         return _next_second(now) if self._leased else math.inf

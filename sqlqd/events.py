@@ -125,6 +125,11 @@ EVENTS = {
         "no notice of new jobs, looking every {interval_seconds} s: {reason}",
     ),
     "tree.remains": Event(ERROR, "cf9a868a902a4d84a87b73b68c68e3ca", "a process does not end: {reason}"),
+    "relics.ended": Event(
+        WARNING,
+        "b5d2e8cba6694edb8f52af40b2500c4b",
+        "{count} processes that a dead or stopped worker had left were ended: {reason}",
+    ),
     "log.dropped": Event(
         WARNING, "b891aeb96a144ef7ab841380d09ba664", "{count} log records could not be written"
     ),

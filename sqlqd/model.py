@@ -116,6 +116,27 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class Lease:
+    """Who holds which job, as it stands in the job's row."""
+
+    job_id: str
+    token: str
+
+    @property
+    def uid(self) -> str:
+        """The holder's, by the token."""
+        return self.token.partition("/")[0]
+
+    @property
+    def pid(self) -> int | None:
+        """The holder's process, by the token; None where another program wrote it."""
+        match self.token.split("/"):
+            case [_, _, pid, _] if pid.isascii() and pid.isdecimal():
+                return int(pid)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
 class Buried:
     """A job that a claim moved to the dead ones, since it can never run (again)."""
 

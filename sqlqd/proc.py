@@ -20,6 +20,9 @@ lets pass. They are caught and not ignored: an ignored signal would stay ignored
 
 PARENT_SIGNALS = CHILD_SIGNALS | {signal.SIGUSR2, signal.SIGCHLD}
 
+CHILD = "sqlqd-"
+"""How the names of workers and stewards among the system's processes begin."""
+
 BUG = 70
 """Exit status of a child that ended by an exception (EX_SOFTWARE)."""
 
@@ -144,6 +147,18 @@ def _run_and_leave(child: Callable[[], int]) -> None:
             with suppress(BaseException):
                 stream.flush()
         os._exit(status)
+
+
+def child_name(uid: str) -> str:
+    """What a worker or steward is called among the system's processes: 15 characters at most."""
+    return f"{CHILD}{uid[:9]}"
+
+
+def call_myself(name: str) -> None:
+    """Change this process's name among the system's processes."""
+    # Where there is no /proc nobody looks for the name either.
+    with suppress(OSError), open("/proc/self/comm", "w", encoding="utf-8") as comm:  # noqa: PTH123 - beside the other looks at /proc
+        comm.write(name)
 
 
 def send(pidfd: int, number: signal.Signals) -> None:

@@ -13,12 +13,13 @@ from signal import SIGTERM
 from sqlqd import faults, log, proc
 from sqlqd.bell import Bell
 from sqlqd.board import Cell
-from sqlqd.chores import Chores
+from sqlqd.chores import Chores, Clear
 from sqlqd.clock import Clock, SystemClock
 from sqlqd.config import Config
 from sqlqd.model import DaemonSeen
 from sqlqd.patience import Patience
 from sqlqd.presence import Presence
+from sqlqd.relics import Relics, log_ended
 from sqlqd.seat import ChildExit, Seat
 from sqlqd.store.base import Opener, Store, StoreDenied, StoreError, StoreForeign, StoreReplaced
 from sqlqd.version import VERSION
@@ -46,6 +47,7 @@ class Steward:
         clock: Clock,
         rng: random.Random,
         started_at: float,
+        clear: Clear = lambda _: True,
     ) -> None:
         """`started_at`: the daemon's start in Unix seconds."""
         self.status = ChildExit.IN_ORDER
@@ -59,6 +61,7 @@ class Steward:
         self._attention = attention
         self._clock = clock
         self._rng = rng
+        self._clear = clear
         self._started_at = started_at
         self._bell = Bell(seat)
         self._patience = Patience(clock, rng)
@@ -117,7 +120,15 @@ class Steward:
         except BaseException:
             store.close()
             raise
-        chores = Chores(self._seat, store, self._presence, self._rules, clock=self._clock, rng=self._rng)
+        chores = Chores(
+            self._seat,
+            store,
+            self._presence,
+            self._rules,
+            clock=self._clock,
+            rng=self._rng,
+            clear=self._clear,
+        )
         if self._patience.failing:
             chores.hold_off()
         self._attention.close()
@@ -192,6 +203,7 @@ class Steward:
 def steward(seat: Seat, config: Config, open_store: OpenStore, *, started_at: float) -> int:
     """Be the steward of this seat until it is told to leave; the process's exit status."""
     wakeup = proc.Wakeup()
+    proc.call_myself(proc.child_name(seat.uid))
     clock = SystemClock()
 
     def opened() -> Store:
@@ -206,6 +218,7 @@ def steward(seat: Seat, config: Config, open_store: OpenStore, *, started_at: fl
         clock=clock,
         rng=random.SystemRandom(),
         started_at=started_at,
+        clear=Relics(clock, log_ended).end_of_leases,
     )
     while not me.over:
         deadline = me.tick()

@@ -9,7 +9,7 @@ any (`waitpid(-1)`) would steal that of a command, and a stolen status reads as 
 import ctypes
 import os
 import signal
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -30,6 +30,7 @@ class Member:
     parent: int
     group: int
     zombie: bool
+    stopped: bool
     born: int
     """Start time in ticks of the kernel: with the pid it tells a process from a later one."""
     name: str
@@ -50,16 +51,27 @@ def below(spared: Collection[int] = ()) -> list[Member]:
     reap it, and whatever is deeper hangs below one. A zombie found is not nothing: it may have forked
     after the listing was read and died before its own line was.
     """
+    return descendants(processes(), [os.getpid()], spared)
+
+
+def processes() -> list[Member]:
+    """Every process that can be seen, zombies too."""
+    entries = os.listdir("/proc")  # noqa: PTH208 - a Path for each of hundreds of processes is slow
+    looked_at = (process(int(entry)) for entry in entries if entry.isdigit())
+    return [found for found in looked_at if found is not None]
+
+
+def descendants(among: Iterable[Member], roots: Iterable[int], spared: Collection[int] = ()) -> list[Member]:
+    """What is below the roots, without the spared ones and what is below those."""
     children: dict[int, list[Member]] = {}
-    for entry in os.listdir("/proc"):  # noqa: PTH208 - a Path for each of hundreds of processes is slow
-        if entry.isdigit() and (member := _member(int(entry))) is not None:
-            children.setdefault(member.parent, []).append(member)
+    for one in among:
+        children.setdefault(one.parent, []).append(one)
     found: list[Member] = []
-    fresh = [os.getpid()]
+    fresh = list(roots)
     while fresh:
         grown = [m for m in children.pop(fresh.pop(), []) if m.pid not in spared]
         found.extend(grown)
-        fresh.extend(member.pid for member in grown)
+        fresh.extend(m.pid for m in grown)
     return found
 
 
@@ -89,7 +101,7 @@ def remaining(pids: Collection[int]) -> frozenset[int]:
             ended, _ = os.waitpid(pid, os.WNOHANG)
         except ChildProcessError:
             # Its own parent takes its status; or somebody's has been taken by now.
-            ended = 0 if _member(pid) is not None else pid
+            ended = 0 if process(pid) is not None else pid
         if ended:
             left.discard(pid)
     return frozenset(left)
@@ -156,7 +168,7 @@ class Ending:
                 os.killpg(self._leader, number)
         for member in alive:
             if member.group != self._leader or member.group == 0:
-                _send(member, number)
+                send(member, number)
 
     def _leader_has_ended(self) -> bool:
         if self._leader is None:
@@ -181,7 +193,8 @@ class Ending:
             return True
 
 
-def _member(pid: int) -> Member | None:
+def process(pid: int) -> Member | None:
+    """The process of that number; None where there is none."""
     try:
         fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -199,24 +212,25 @@ def _member(pid: int) -> Member | None:
         parent=int(fields[1]),
         group=int(fields[2]),
         zombie=fields[0] in (b"Z", b"X"),
+        stopped=fields[0] in (b"T", b"t"),
         born=int(fields[19]),
         name=head.partition(b"(")[2].decode("utf-8", "replace"),
     )
 
 
-def _send(member: Member, number: signal.Signals) -> None:
+def send(to: Member, number: signal.Signals) -> None:
     """Signal exactly that process: by then its number may be another's, unless it is ours to reap."""
     with suppress(ProcessLookupError, PermissionError):
-        if member.parent == os.getpid():
-            os.kill(member.pid, number)
+        if to.parent == os.getpid():
+            os.kill(to.pid, number)
             return
         try:
-            fd = os.pidfd_open(member.pid)
+            fd = os.pidfd_open(to.pid)
         except OSError:
             return
         try:
-            again = _member(member.pid)
-            if again is not None and again.born == member.born:
+            again = process(to.pid)
+            if again is not None and again.born == to.born:
                 signal.pidfd_send_signal(fd, number)
         finally:
             os.close(fd)

@@ -262,6 +262,7 @@ _TOLD: Mapping[Signals, Callable[[Worker], None]] = {
 def work(seat: Seat, config: Config, open_store: OpenStore) -> int:
     """Be the worker of this seat until it is told to leave; the process's exit status."""
     wakeup = proc.Wakeup()
+    proc.call_myself(proc.child_name(seat.uid))
     tree.become_subreaper()
     clock = SystemClock()
     holder = Holder(seat.uid, seat.slot, os.getpid())

@@ -7,11 +7,13 @@ import sys
 from functools import partial
 from types import TracebackType
 
-from sqlqd import exits, log, plan, proc, systemd
+from sqlqd import exits, log, plan, presence, proc, systemd
 from sqlqd.cli.failure import report
 from sqlqd.clock import SystemClock
 from sqlqd.config import Config
+from sqlqd.model import Lease, Selection, State
 from sqlqd.parent import Parent, Plot
+from sqlqd.relics import Relics, log_ended
 from sqlqd.seat import Child, Role
 from sqlqd.steward import steward
 from sqlqd.store.base import StoreError
@@ -78,12 +80,17 @@ def _limits(config: Config) -> plan.Limits:
 
 
 def _prepare(config: Config) -> int:
-    """Make the database, or bring it up to date; or say why that cannot be."""
-    daemon = config.daemon
+    """Make the database, or bring it up to date, and end what a dead daemon left; or say why it cannot be."""
+    daemon, clock = config.daemon, SystemClock()
     try:
-        open_store(
-            daemon.database, SystemClock(), busy_timeout=daemon.busy_timeout, create=True, migrate=True
-        ).close()
+        store = open_store(
+            daemon.database, clock, busy_timeout=daemon.busy_timeout, create=True, migrate=True
+        )
+        running = store.find(Selection(states=frozenset({State.RUNNING})))
+        held = [Lease(job.id, job.locked_by or "") for job in running]
+        store.close()
+        living = presence.living(daemon.database)
+        Relics(clock, log_ended).end_of_dead_daemons(daemon.database, held, living)
     except (StoreError, OSError) as error:
         return report(error)
     return exits.OK

@@ -5,7 +5,7 @@ are values: no job is `Taken(None)`, a lost lease is `False`. What can pass by i
 only loops catch it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Protocol
 
 from sqlqd.model import (
@@ -13,6 +13,7 @@ from sqlqd.model import (
     DaemonSeen,
     Enqueued,
     Holder,
+    Lease,
     NewJob,
     Outcome,
     Outlook,
@@ -140,8 +141,15 @@ class Store(Protocol):
         """Forget daemons and workers whose daemon's pid is not among the living."""
         ...
 
-    def expire_leases(self) -> int:
-        """End every lease whose end has passed on the awake clock or that is of another boot."""
+    def overdue(self) -> list[Lease]:
+        """Leases whose end has passed on the awake clock or that are of another boot. Reads only.
+
+        Whoever ends them sees to it first that nothing runs any more for those of this boot.
+        """
+        ...
+
+    def expire_leases(self, *, only: Collection[str] | None = None) -> int:
+        """End the leases that are over, or of those only the ones with these tokens. How many ended."""
         ...
 
     def outlook(self, queues: Sequence[Rules], *, limit: int) -> Outlook:

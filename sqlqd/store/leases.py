@@ -1,8 +1,9 @@
 """Ending leases for their holders. A job whose lease was ended is lost: the next claim may take it."""
 
+from collections.abc import Collection
 from dataclasses import replace
 
-from sqlqd.model import Claim
+from sqlqd.model import Claim, Lease
 from sqlqd.store import statements as sql
 from sqlqd.store.database import Database, Moment, Row, Values
 from sqlqd.store.ledger import KEPT_ATTEMPTS, SLOT
@@ -21,6 +22,18 @@ def overdue(database: Database, now: Moment, limit: int = _AT_ONCE) -> list[Row]
         (sql.OVER_AFTER_BOOT, (boot, limit)),
     )
     return [row for statement, values in searches for row in database.all(statement, values)][:limit]
+
+
+def holders(database: Database, over: list[Row]) -> list[Lease]:
+    """The same leases by their jobs and tokens."""
+    rows = (database.one(sql.HOLDER_OF, (rowid,)) for rowid, _ in over)
+    return [Lease(*(text.decode(errors="replace") for text in row)) for row in rows if row is not None]
+
+
+def among(database: Database, over: list[Row], tokens: Collection[str]) -> list[Row]:
+    """Those of the leases that have one of the tokens."""
+    pairs = zip(over, holders(database, over), strict=True)
+    return [row for row, lease in pairs if lease.token in tokens]
 
 
 def held_by(database: Database, uid: str) -> list[Row]:

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from sqlqd.clock import Clock
@@ -13,6 +13,7 @@ from sqlqd.model import (
     DaemonSeen,
     Enqueued,
     Holder,
+    Lease,
     NewJob,
     Outcome,
     Outlook,
@@ -181,13 +182,21 @@ class SqliteStore:
         """Forget daemons and workers whose daemon's pid is not among the living."""
         upkeep.forget_daemons(self._database, frozenset(alive))
 
-    def expire_leases(self) -> int:
-        """End every lease that is over. Takes the write lock only where there is one."""
+    def overdue(self) -> list[Lease]:
+        """The leases that are over. Reads only."""
+        return self._database.read(
+            lambda now: leases.holders(self._database, leases.overdue(self._database, now))
+        )
+
+    def expire_leases(self, *, only: Collection[str] | None = None) -> int:
+        """End the leases that are over. Takes the write lock only where there is one."""
         if not self._database.read(lambda now: leases.overdue(self._database, now, 1)):
             return 0
 
         def body(now: Moment) -> int:
             over = leases.overdue(self._database, now)
+            if only is not None:
+                over = leases.among(self._database, over, only)
             return leases.end(self._database, over, "the lease ran out", now.wall)
 
         return self._database.write(body, synced=False)

@@ -173,6 +173,8 @@ WHERE locked_by IS NOT NULL AND lost = 0 AND lease_boot IS NULL AND lease_end IS
     AND locked_until <= ? LIMIT ?
 """
 
+HOLDER_OF = "SELECT CAST(id AS BLOB), CAST(locked_by AS BLOB) FROM jobs WHERE rowid = ?"
+
 # Rare, and as long as the list of held jobs: not worth an index that every claim would pay for.
 HELD_BY_UID = """
 SELECT rowid, 1 FROM jobs INDEXED BY jobs_held

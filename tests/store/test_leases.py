@@ -28,6 +28,31 @@ def test_ended_once_is_ended(store: Store, clock: TwoHands) -> None:
     assert store.expire_leases() == 0
 
 
+def test_what_is_over_is_named_and_ended_by_its_token(store: Store, clock: TwoHands) -> None:
+    for _ in range(3):
+        add(store)
+    first, second = (claimed(store, Rules("mail", lease=30.0), who=holder(n)) for n in (1, 2))
+    claimed(store, Rules("mail", lease=300.0))
+    assert store.overdue() == []
+    clock.pass_by(30.0)
+    assert {(one.job_id, one.token) for one in store.overdue()} == {
+        (one.id, one.token) for one in (first, second)
+    }
+    assert store.expire_leases(only=()) == 0
+    assert store.expire_leases(only={second.token, "nobody's"}) == 1
+    assert [(one.uid, one.pid) for one in store.overdue()] == [(holder(1).uid, holder(1).pid)]
+    assert store.expire_leases() == 1
+
+
+def test_a_lease_that_was_renewed_meanwhile_is_not_ended(store: Store, clock: TwoHands) -> None:
+    add(store)
+    claim = claimed(store)
+    clock.pass_by(30.0)
+    over = {one.token for one in store.overdue()}
+    store.renew(claim, 30.0)
+    assert store.expire_leases(only=over) == 0
+
+
 def test_renewing_holds_it(store: Store, clock: TwoHands) -> None:
     add(store)
     held = claimed(store)

@@ -12,7 +12,7 @@ TIERS: tuple[frozenset[str], ...] = (
         {
             *("config", "settings", "kinds", "tables", "tomlpos", "units", "payload"),
             *("log", "logpipe", "render", "printable"),
-            *("policy", "plan", "proc", "tree", "systemd", "presence", "store"),
+            *("policy", "plan", "proc", "tree", "systemd", "presence", "relics", "store"),
         }
     ),
     frozenset({"command", "run", "launch", "streams", "output"}),
