@@ -40,6 +40,11 @@ class Execution:
         """Whether it could do anything at this moment."""
         return self.alive and not self.frozen
 
+    @property
+    def is_last(self) -> bool:
+        """Whether its job has no attempt left."""
+        return self.claim.attempts >= self.claim.max_attempts
+
     # What the worker does with it.
 
     def descriptors(self) -> Mapping[int, int]:
@@ -64,6 +69,7 @@ class Execution:
     def end(self, how: Ended, now: float, *, at_once: bool = False) -> None:
         """TERM, its grace, KILL; only stubborn ones need more than the first."""
         if how is Ended.LEASE_LOST:
+            hold(self.claim.token not in self._ledger.given_up, f"{self.claim.id} was given up twice")
             self._ledger.given_up.add(self.claim.token)
         if how is Ended.LEASE_LOST or (self.alive and not self._asked):
             self._how, self._code, self._signal = how, None, None

@@ -1,6 +1,6 @@
 """The edge of the simulation: a process's way to the real store, on which things go wrong as asked."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol, TypeVar
@@ -10,6 +10,7 @@ from sqlqd.model import (
     DaemonSeen,
     Enqueued,
     Holder,
+    Lease,
     NewJob,
     Outcome,
     Outlook,
@@ -57,8 +58,8 @@ class Trouble:
     """What happens once, to the next write of a process."""
 
     ill: Ill
-    verb: str = ""
-    """Only to this verb; empty: whichever comes first."""
+    verbs: tuple[str, ...] = ()
+    """Only to these; empty: to whichever comes first."""
     seconds: float = 0.0
     """For so long it stands still."""
     meanwhile: Meanwhile = Meanwhile.NOTHING
@@ -87,6 +88,10 @@ class Owner(Protocol):
 
     def failed(self, verb: str) -> None:
         """A write failed."""
+        ...
+
+    def leased(self) -> Collection[str]:
+        """The ids of jobs under a lease, at this moment."""
         ...
 
     def die(self) -> None:
@@ -128,7 +133,7 @@ class Edge:
             if not owner.wait_for_lock(patient=patient, stop=stop, waiting=self._waiting):
                 raise Interrupted("stopping") if stop() else StoreBusy("locked by another")
             trouble = owner.trouble
-            if trouble is None or trouble.verb not in ("", verb):
+            if trouble is None or verb not in (trouble.verbs or (verb,)):
                 result = act()
                 owner.committed(verb)
                 return result
@@ -241,12 +246,15 @@ class Edge:
         living = tuple(alive)
         self._write("forget_daemons", lambda: self._store.forget_daemons(living))
 
-    def expire_leases(self) -> int:
+    def overdue(self) -> list[Lease]:
+        return self._store.overdue()
+
+    def expire_leases(self, *, only: Collection[str] | None = None) -> int:
         ended = 0
 
         def act() -> int:
             nonlocal ended
-            ended = self._store.expire_leases()
+            ended = self._store.expire_leases(only=only)
             return ended
 
         result = self._write("expire_leases", act)
@@ -278,20 +286,26 @@ class Edge:
         return self._store.record(id_or_prefix)
 
     def retry(self, selection: Selection, *, dry_run: bool = False) -> Touched:
-        return self._touch("retry", lambda: self._store.retry(selection, dry_run=dry_run))
-
-    def cancel(self, selection: Selection, *, dry_run: bool = False) -> Touched:
-        return self._touch("cancel", lambda: self._store.cancel(selection, dry_run=dry_run))
-
-    def purge(self, selection: Selection, *, dry_run: bool = False) -> Touched:
-        return self._touch("purge", lambda: self._store.purge(selection, dry_run=dry_run))
-
-    def _touch(self, verb: str, touch: Callable[[], Touched]) -> Touched:
-        told = {"retry": self._ledger.retried, "cancel": self._ledger.cancelled, "purge": self._ledger.purged}
-
         def act() -> Touched:
-            touched = touch()
-            told[verb](touched)
+            touched = self._store.retry(selection, dry_run=dry_run)
+            self._ledger.retried(touched)
             return touched
 
-        return self._write(verb, act)
+        return self._write("retry", act)
+
+    def cancel(self, selection: Selection, *, dry_run: bool = False) -> Touched:
+        def act() -> Touched:
+            leased = self._owner.leased()
+            touched = self._store.cancel(selection, dry_run=dry_run)
+            self._ledger.cancelled(touched, leased)
+            return touched
+
+        return self._write("cancel", act)
+
+    def purge(self, selection: Selection, *, dry_run: bool = False) -> Touched:
+        def act() -> Touched:
+            touched = self._store.purge(selection, dry_run=dry_run)
+            self._ledger.purged(touched)
+            return touched
+
+        return self._write("purge", act)

@@ -4,7 +4,7 @@ The simulation's edge reports each commit here before anything else can go wrong
 believe, the database must agree with this account at any time.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -173,10 +173,13 @@ class Ledger:
                 job.place, job.attempts, job.crashes = Place.LIVE, 0, 0
             job.due = self.clock.wall()
 
-    def cancelled(self, touched: Touched) -> None:
-        """A person took waiting jobs away."""
+    def cancelled(self, touched: Touched, leased: Collection[str]) -> None:
+        """A person took jobs away; those under a lease are not to be had."""
         for record in touched.jobs:
             job = self._live(record.id, "was cancelled")
+            hold(job.id not in leased, f"{job.id} was taken away while it ran")
+            # The holder of a lost job may still be there, and finds that it has nothing left.
+            job.token = None
             self._end(job, "cancelled", 86_400.0)
 
     def purged(self, touched: Touched) -> None:

@@ -16,11 +16,13 @@ from sqlqd.store.base import StoreBusy, StoreFailed
 from sqlqd.worker import Worker
 from tests.sim.commands import STUBBORN
 from tests.sim.edge import Ill, Killed, Meanwhile, Trouble
+from tests.sim.ground import silent_log
 from tests.sim.ledger import Account, hold
-from tests.sim.world import WORKERS, World, silent_log
+from tests.sim.world import WORKERS, World
 
 WORKER = st.integers(0, WORKERS - 1)
 QUEUE = st.sampled_from(["plain", "plain", "narrow", "narrow", "frail"])
+MOST = st.sampled_from([None, None, 1, 2])
 SECONDS = st.sampled_from([0.1, 0.7, 1.5, 3.0, 7.0, 15.0])
 END = st.sampled_from([(0, None), (0, None), (1, None), (1, None), (None, 9), (143, None)])
 VERB = st.sampled_from(["", "claim", "settle", "settle", "settle", "renew", "renew", "worker_started"])
@@ -40,6 +42,7 @@ ODD = {
 }
 """Rows by plain SQL: their queue, and what they have beside it."""
 
+VERBS = ["retry", "retry", "cancel", "cancel", "cancel", "purge"]
 REFUSED = {"infinite", "of words", "half locked"}
 UNFIT = {"not UTF-8", "not JSON", "key not UTF-8"}
 
@@ -76,10 +79,13 @@ class Machine(RuleBasedStateMachine):
             self.world.close()
             self._log.__exit__(None, None, None)
 
-    @initialize(queues=st.lists(QUEUE, min_size=1, max_size=5))
-    def begin(self, queues: list[str]) -> None:
+    @initialize(queues=st.lists(QUEUE, min_size=1, max_size=5), most=MOST, sighted=st.booleans())
+    def begin(self, queues: list[str], most: int | None, *, sighted: bool) -> None:
         """There is something to do."""
-        self.world.desk.enqueue([NewJob(queue, "1", id=self._new_id()) for queue in queues])
+        self.world.sighted = sighted
+        self.world.desk.enqueue(
+            [NewJob(queue, "1", id=self._new_id(), max_attempts=most) for queue in queues]
+        )
         self.world.live(0.5)
 
     @invariant()
@@ -100,7 +106,7 @@ class Machine(RuleBasedStateMachine):
             {
                 "delay": st.sampled_from([0.0, 0.0, 0.0, 2.0, 30.0]),
                 "key": st.sampled_from([None, None, None, "a", "b"]),
-                "max_attempts": st.sampled_from([None, None, 1, 2]),
+                "max_attempts": MOST,
                 "priority": st.integers(-1, 1),
                 "payload": st.sampled_from(["1", STUBBORN]),
             }
@@ -114,7 +120,7 @@ class Machine(RuleBasedStateMachine):
         self._by_hand(lambda: self.world.desk.enqueue(jobs))
 
     @rule(
-        what=st.sampled_from(["retry", "retry", "cancel", "cancel", "cancel", "purge", *sorted(ODD)]),
+        what=st.sampled_from(VERBS) | st.sampled_from(sorted(ODD)),
         queue=QUEUE,
         some=st.booleans(),
     )
@@ -176,8 +182,11 @@ class Machine(RuleBasedStateMachine):
 
     @rule(worker=WORKER, seen=st.booleans())
     def crash(self, worker: int, *, seen: bool) -> None:
-        self.world.crash(self.world.worker(worker), seen=seen)
+        process = self.world.worker(worker)
+        self.world.crash(process, seen=seen)
         self.world.live(0.5)
+        if seen:
+            self.world.check_replaced(process)
 
     @rule(
         worker=WORKER,
@@ -188,26 +197,29 @@ class Machine(RuleBasedStateMachine):
     )
     def trouble(self, worker: int, ill: Ill, verb: str, seconds: float, meanwhile: Meanwhile) -> None:
         """The next write of a worker goes wrong."""
-        self.world.worker(worker).trouble = Trouble(ill, verb, seconds, meanwhile)
+        self.world.worker(worker).trouble = Trouble(ill, (verb,) if verb else (), seconds, meanwhile)
 
     @rule(
         worker=WORKER,
         queue=QUEUE,
         ill=st.sampled_from([Ill.DEATH_AFTER, Ill.STOP_BEFORE, Ill.STOP_AFTER, Ill.STOP_AFTER]),
         meanwhile=st.sampled_from(Meanwhile),
+        more=st.booleans(),
     )
-    def trouble_at_claim(self, worker: int, queue: str, ill: Ill, meanwhile: Meanwhile) -> None:
-        """An idle worker gets a job and does not come back from that as it was."""
-        idle = [one for one in self.world.workers if one.run is None or not one.run.alive]
-        if idle:
-            idle[worker % len(idle)].trouble = Trouble(ill, "claim", 15.0, meanwhile)
-        job = NewJob(queue, "1", id=self._new_id())
-        self._by_hand(lambda: self.world.desk.enqueue([job]))
+    def trouble_at_claim(
+        self, worker: int, queue: str, ill: Ill, meanwhile: Meanwhile, *, more: bool
+    ) -> None:
+        """A worker gets its next job, and does not come back from that as it was."""
+        process = self.world.workers[worker]
+        process.trouble = Trouble(ill, ("claim", "settle"), 15.0, meanwhile)
+        jobs = [NewJob(queue, "1", id=self._new_id()) for _ in range(WORKERS if more else 1)]
+        self._by_hand(lambda: self.world.desk.enqueue(jobs))
+        self.world.finish(process, code=0)
         self.world.live(0.5)
 
     @rule(ill=ILL, verb=st.sampled_from(["", "expire_leases", "expire_leases", "daemon_started"]))
     def trouble_steward(self, ill: Ill, verb: str) -> None:
-        self.world.steward.trouble = Trouble(ill, verb, 5.0)
+        self.world.steward.trouble = Trouble(ill, (verb,) if verb else (), 5.0)
 
     @rule(seconds=st.sampled_from([1.0, 5.0, 12.0]))
     def lock(self, seconds: float) -> None:
@@ -224,31 +236,24 @@ class Machine(RuleBasedStateMachine):
 
     @rule(
         worker=WORKER,
-        end=st.sampled_from([None, (0, None), (1, None)]),
+        then=st.sampled_from(["runs", "succeeds", "fails", "fails", "was brought back"]),
         seconds=st.sampled_from([3.0, 9.0, 15.0, 15.0]),
-        free=st.booleans(),
-        retried=st.booleans(),
+        free=st.sampled_from([True, True, False]),
     )
-    def overtake(
-        self,
-        worker: int,
-        end: tuple[int | None, int | None] | None,
-        seconds: float,
-        *,
-        free: bool,
-        retried: bool,
-    ) -> None:
+    def overtake(self, worker: int, then: str, seconds: float, *, free: bool) -> None:
         """A worker stands still with its command, past its lease; others take over; it goes on."""
-        process = self.world.worker(worker)
+        brought_back = then == "was brought back"
+        process = self.world.worker(worker, last=brought_back)
         self.world.freeze(process)
-        if free:
+        if free or brought_back:
             self.world.finish_all_but(process)
         self.world.live(seconds)
-        if retried and process.run is not None:
-            queue = process.run.queue.name
-            self._by_hand(lambda: self.world.desk.retry(Selection(queue=queue)))
-        if end is not None and process.run is not None:
-            process.run.finish(*end)
+        run = process.run
+        if run is not None and brought_back:
+            # It had died meanwhile, of its last attempt.
+            self._by_hand(lambda: self.world.desk.retry(Selection(queue=run.queue.name)))
+        if run is not None and then != "runs":
+            run.finish(0 if then == "succeeds" else 1)
         self.world.go_on(process)
         self.world.live(0.1)
 

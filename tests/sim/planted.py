@@ -12,6 +12,7 @@ from sqlqd.model import Ended, Outcome, Release, Retry
 from sqlqd.plan import Limit
 from sqlqd.store import claiming, desk, leases, turns
 from sqlqd.store import statements as sql
+from sqlqd.store.sqlite import SqliteStore
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -28,6 +29,10 @@ def _statement(name: str, old: str, new: str) -> Plant:
 
 
 _BY_ID_ALONE = ("locked_by = ?", "? IS NOT NULL")
+
+
+def _no_heir(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(SqliteStore, "_bury_workers", lambda *_: 0)
 
 
 def _lease_without_end(patch: pytest.MonkeyPatch) -> None:
@@ -135,6 +140,7 @@ PLANTED: dict[str, Plant] = {
     "a buried job stays": _statement("DELETE_ROW", "rowid = ?", "rowid = ? AND 0"),
     "a crash does not count": _statement("END_LEASE", "crashes + ?", "crashes + 0 * ?"),
     "the living lose their leases with the dead": _statement("HELD_BY_UID", "?1 || '/'", "'0'"),
+    "a replacement ends no lease": _no_heir,
     "leases outlive a reboot": _statement("OVER_BEFORE_BOOT", "lost = 0", "lost = 2"),
     "a lease never ends": _lease_without_end,
     "leases end by the wall clock": _leases_by_the_wall,

@@ -1,7 +1,7 @@
 """The processes of the simulation: a real worker or steward each, without a process around it."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,6 +46,7 @@ class Process:
         self.world = world
         self.slot = slot
         self.seat = seat
+        self.pid = slot.pid
         self.actor: Worker | Steward
         self.trouble: Trouble | None = None
         self.due = 0.0
@@ -53,7 +54,7 @@ class Process:
         self.stopped = False
         """By SIGSTOP, or starved: time goes on without it."""
         self.frozen = False
-        """With all that it runs, and whoever would end it."""
+        """With all that it runs, out of sight of whoever would end it."""
         self.on_stack = False
         self.told = False
         """To leave."""
@@ -148,6 +149,9 @@ class Process:
     def failed(self, verb: str) -> None:
         self.failed_at = self.world.clock.awake()
 
+    def leased(self) -> Collection[str]:
+        return self.world.leased()
+
     def die(self) -> None:
         raise Killed
 
@@ -175,6 +179,9 @@ class Producer:
 
     def failed(self, verb: str) -> None:
         """It says so and ends."""
+
+    def leased(self) -> Collection[str]:
+        return self._world.leased()
 
     def die(self) -> None:
         raise Killed

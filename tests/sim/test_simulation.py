@@ -4,7 +4,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests.sim.machine import Machine, found_within
 
-EXAMPLES = 200
+EXAMPLES = 300
 
 
 def test_every_promise_holds_whatever_happens() -> None:

@@ -5,32 +5,33 @@ They are stepped here instead of by processes; the parent is played by the produ
 """
 
 import heapq
-import math
+import itertools
 import os
 import random
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import apsw
 
-from sqlqd import log, plan
-from sqlqd.board import Board, Cell
 from sqlqd.config import Config, Daemon
-from sqlqd.model import Holder
-from sqlqd.plan import Phase, Slot, Stamp
+from sqlqd.model import Holder, Lease
+from sqlqd.plan import Slot
+from sqlqd.policy import LONGEST_BLOCK
 from sqlqd.presence import Presence
-from sqlqd.seat import Role, Seat
+from sqlqd.seat import Role
 from sqlqd.steward import Steward
 from sqlqd.store.sqlite import open_store
 from sqlqd.wakeup import Attention
 from sqlqd.worker import Worker
 from tests.sim.commands import Execution, Stage, Theatre
 from tests.sim.edge import Edge
+from tests.sim.ground import memory, template
 from tests.sim.ledger import Account, Ledger, Place, Row, hold
+from tests.sim.parent import Parent
 from tests.sim.processes import BUSY_TIMEOUT, Process, Producer, SimNotices
 from tests.sim.queues import LONGEST_LEASE, QUEUES
 from tests.support.clocks import TwoHands
@@ -50,9 +51,9 @@ class World:
     """Everything, with the hands of its clock."""
 
     def __init__(self, *, seed: int = 0) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="sqlqd-sim-", dir=_memory()))
+        self.folder = Path(tempfile.mkdtemp(prefix="sqlqd-sim-", dir=memory()))
         self.path = self.folder / "queue.db"
-        self.path.write_bytes(_template())
+        self.path.write_bytes(template())
         self.clock = TwoHands()
         self.rng = random.Random(seed)
         self.config = Config(
@@ -63,12 +64,12 @@ class World:
         self.ledger = Ledger(self.clock, {name: queue.rules for name, queue in QUEUES.items()})
         self.theatre = Theatre(self.clock, self.ledger)
         self.locked_until = 0.0
+        self.sighted = True
+        """Whether the steward sees what runs for leases that are over."""
         self.automatic = False
         """Whether commands succeed as soon as they are started."""
-        self._limits = plan.Limits(drain=30.0, shortest_lease=min(q.lease for q in QUEUES.values()))
-        self._parent_pid = 1000
-        self._forks = 0
-        self._look_at = 0.0
+        self._pids = itertools.count(1001)
+        self._forks = itertools.count(1)
         self._depth = 0
         self.strays: list[Process] = []
         """Workers whose parent has died."""
@@ -94,55 +95,38 @@ class World:
     # Processes.
 
     def _start_daemon(self) -> None:
-        self._parent_pid += 1
-        self._board = Board(WORKERS + 1)
-        self.slots = [Slot(0, Role.STEWARD), *(Slot(n + 1, Role.WORKER) for n in range(WORKERS))]
-        self.processes: dict[int, Process] = {}
         self._presence = Presence(self.path)
-        self.supervise()
+        self.parent = Parent(next(self._pids), WORKERS, self.clock, self._fork)
+        self.parent.supervise()
 
     @property
     def workers(self) -> list[Process]:
         """The daemon's workers."""
-        return [process for slot, process in sorted(self.processes.items()) if slot]
-
-    def worker(self, number: int) -> Process:
-        """One of those at work, if there is any: that is where something can go wrong."""
-        workers = self.workers
-        busy = [process for process in workers if process.run is not None and process.run.alive]
-        chosen = busy or workers
-        return chosen[number % len(chosen)]
+        return self.parent.workers
 
     @property
     def steward(self) -> Process:
         """The daemon's."""
-        return self.processes[0]
+        return self.parent.steward
+
+    def worker(self, number: int, *, last: bool | None = None) -> Process:
+        """One of those at work, if there is any: that is where something can go wrong.
+
+        `last`: best one whose job is at its last attempt, or is not.
+        """
+        workers = self.workers
+        busy = [one for one in workers if one.run is not None and one.run.alive]
+        chosen = [one for one in busy if one.run is not None and one.run.is_last is last] or busy or workers
+        return chosen[number % len(chosen)]
 
     def _everyone(self) -> list[Process]:
-        return [*self.processes.values(), *self.strays]
+        return [*self.parent.processes.values(), *self.strays]
 
-    def _fork(self, slot: Slot) -> None:
-        self._forks += 1
-        slot.number, slot.uid, slot.pid = self._forks, f"{self._forks:016x}", 5000 + self._forks
-        slot.forked_at = self.clock.awake()
-        self._board.clear(slot.index)
-        self._board.put(slot.index, Cell.UID, slot.number)
-        seat = Seat(
-            role=slot.role,
-            slot=slot.index,
-            number=slot.number,
-            uid=slot.uid,
-            replaces=slot.orphans,
-            parent_pid=self._parent_pid,
-            parent_pidfd=-1,
-            wake_fd=self._pipes[slot.index][0],
-            wakers=tuple(write for _, write in self._pipes[1:]),
-            board=self._board,
-        )
-        process = Process(self, slot, seat)
+    def _fork(self, parent: Parent, slot: Slot) -> Process:
+        process = Process(self, slot, parent.seat(slot, next(self._forks), self._pipes))
         process.due = self.clock.awake()
         process.actor = self._steward(process) if slot.role is Role.STEWARD else self._worker(process)
-        self.processes[slot.index] = process
+        return process
 
     def _worker(self, process: Process) -> Worker:
         def open_it(*, stop: Callable[[], bool], waiting: Callable[[], None]) -> Edge:
@@ -174,7 +158,20 @@ class World:
             clock=self.clock,
             rng=self.rng,
             started_at=self.clock.wall(),
+            clear=self._clear,
         )
+
+    def _clear(self, leases: Sequence[Lease]) -> bool:
+        """End what still runs for leases that are over, where it can be seen."""
+        if not self.sighted:
+            return True
+        tokens = {lease.token for lease in leases}
+        for process in self._everyone():
+            if process.run is not None and process.run.claim.token in tokens and not process.frozen:
+                process.kill_tree()
+                if process.stopped:
+                    process.end()
+        return True
 
     def notice(self) -> None:
         """Somebody has committed."""
@@ -188,53 +185,14 @@ class World:
             return bool(os.read(pipe, 4096))
         return False
 
-    # The parent.
-
-    def _stamp(self, slot: Slot) -> Stamp:
-        board, row = self._board, slot.index
-        return Stamp(
-            started=board.get_time(row, Cell.STARTED),
-            beat=board.get_time(row, Cell.BEAT),
-            lease_end=board.get_time(row, Cell.LEASE_END),
-            lease=board.get_time(row, Cell.LEASE),
-            busy=bool(board.get(row, Cell.BUSY)),
-            replaced=board.get(row, Cell.REPLACED),
-        )
-
-    def supervise(self) -> None:
-        """One step of the parent: kill whom it must, end what the dead left, fill the slots."""
-        now = self.clock.awake()
-        limits = [self._see_to(slot, now) for slot in self.slots]
-        since = now - max(slot.forked_at for slot in self.slots)
-        awaited = any(not self._board.get(slot.index, Cell.STARTED) for slot in self.slots)
-        again = plan.look_again(self._limits, since if awaited else None, changed=False)
-        self._look_at = min(now + max(again, 0.1), *(at for at in limits if at > now), math.inf)
-
-    def _see_to(self, slot: Slot, now: float) -> float:
-        """What the parent does about one slot; when it must look there again."""
-        process, stamp = self.processes.get(slot.index), self._stamp(slot)
-        limit = plan.limit(slot, stamp)
-        if process is not None and not process.frozen:
-            if now >= limit.at and not process.dead:
-                process.end()
-            if process.dead and slot.pid:
-                process.kill_tree()
-                plan.vacate(slot, stamp, in_order=process.actor.over, now=now)
-        if slot.pid:
-            return limit.at
-        if now >= slot.not_before and plan.wants_child(slot, Phase.RUNNING):
-            self._fork(slot)
-            return math.inf
-        return slot.not_before
-
     # Time.
 
     def pass_time(self, seconds: float) -> None:
         """Both hands go on, and only the parent does anything."""
         end = self.clock.awake() + seconds
-        while self._look_at <= end:
-            self.clock.pass_by(max(0.0, self._look_at - self.clock.awake()))
-            self.supervise()
+        while self.parent.look_at <= end:
+            self.clock.pass_by(max(0.0, self.parent.look_at - self.clock.awake()))
+            self.parent.supervise()
         self.clock.pass_by(max(0.0, end - self.clock.awake()))
 
     def live(self, seconds: float) -> None:
@@ -255,14 +213,14 @@ class World:
             ticks += 1
             hold(ticks <= _MOST_TICKS, "somebody goes round and round without end")
             if process is None:
-                self.supervise()
+                self.parent.supervise()
             else:
                 self.step(process)
         self.clock.pass_by(max(0.0, end - self.clock.awake()))
         self._depth -= 1
 
     def _next(self) -> tuple[float, Process | None]:
-        times: list[tuple[float, int, Process | None]] = [(self._look_at, -1, None)]
+        times: list[tuple[float, int, Process | None]] = [(self.parent.look_at, -1, None)]
         for number, process in enumerate(self._everyone()):
             if process.moves:
                 times.append((process.due, number, process))
@@ -287,7 +245,7 @@ class World:
             process.kill_tree()
             self.strays.remove(process)
         else:
-            self.supervise()
+            self.parent.supervise()
 
     # What befalls the machine.
 
@@ -313,14 +271,14 @@ class World:
             process.kill_tree()
             slot = process.slot
             slot.pid, slot.orphans, slot.not_before = 0, (), 0.0
-        self.supervise()
+        self.parent.supervise()
 
     def stop(self, process: Process) -> None:
         """It stands still; the parent will see to it."""
         process.stopped = True
 
     def freeze(self, process: Process) -> None:
-        """It stands still with its command, and so does whoever would end it."""
+        """It stands still with its command, and nobody sees that: it is in a container that is paused."""
         process.frozen = True
         if process.run is not None:
             process.run.frozen = True
@@ -373,7 +331,7 @@ class World:
     def reboot(self) -> None:
         """The machine starts anew."""
         self.clock.reboot()
-        self.locked_until = self._look_at = 0.0
+        self.locked_until = 0.0
         self.daemon_dies()
 
     # Checks.
@@ -388,6 +346,13 @@ class World:
         for table, *columns in rows:
             yield Row(Place(table), *columns)
 
+    def check_replaced(self, dead: Process) -> None:
+        """Where nothing stood in the way, the replacement has ended the lease of the dead worker."""
+        if self.clock.awake() - 1.0 < self.locked_until or dead.slot.pid in (0, dead.pid):
+            return
+        held = "SELECT count(*) FROM jobs WHERE lost = 0 AND locked_by LIKE ? || '/%'"
+        hold(not self.stranger.execute(held, (dead.seat.uid,)).get, "the lease of a dead worker goes on")
+
     def heal(self) -> None:
         """End all trouble; then every job must end, and no lease may be left."""
         self.locked_until = 0.0
@@ -400,10 +365,10 @@ class World:
                 self.go_on(process)
                 self.finish(process, code=0)
         patience = self.clock.awake() + LONGEST_LEASE + LONGEST_LEASE / 3 + 12.0
-        while self._leases() and self.clock.awake() < patience:
+        while self.leased() and self.clock.awake() < patience:
             self.live(2.0)
         self.check()
-        hold(not self._leases(), "a lease outlived its time")
+        hold(not self.leased(), "a lease outlived its time")
         for _ in range(60):
             wait = self._next_due()
             if wait is None:
@@ -414,10 +379,10 @@ class World:
         left = [job.id for job in self.ledger.jobs.values() if self._is_unfinished(job)]
         hold(not left, f"never ended: {left}")
 
-    def _leases(self) -> int:
-        """Leases that were there before now."""
-        count: int = self.stranger.execute("SELECT count(*) FROM jobs WHERE locked_by IS NOT NULL").get
-        return count
+    def leased(self) -> set[str]:
+        """The ids of jobs under a lease."""
+        held = "SELECT id FROM jobs WHERE locked_by IS NOT NULL AND lost = 0"
+        return {str(job_id) for (job_id,) in self.stranger.execute(held).fetchall()}
 
     def _is_unfinished(self, job: Account) -> bool:
         return job.place is Place.LIVE and job.queue in QUEUES
@@ -426,34 +391,8 @@ class World:
         waits = [job.due - self.clock.wall() for job in self.ledger.jobs.values() if self._is_unfinished(job)]
         if not waits:
             return None
-        blocked = self.stranger.execute("SELECT max(blocked_until) FROM sqlqd_queues").get or 0.0
-        return max(0.0, min(waits), blocked - self.clock.wall() if min(waits) <= 0 else 0.0)
-
-
-def _memory() -> str | None:
-    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-
-
-_made: list[bytes] = []
-
-
-def _template() -> bytes:
-    """A new database's bytes: made once, by the product."""
-    if not _made:
-        with tempfile.TemporaryDirectory(dir=_memory()) as folder:
-            path = Path(folder) / "queue.db"
-            open_store(path, TwoHands(), create=True).close()
-            _made.append(path.read_bytes())
-    return _made[0]
-
-
-@contextmanager
-def silent_log() -> Iterator[list[tuple[str, dict[str, Any]]]]:
-    """What is logged goes into a list."""
-    told: list[tuple[str, dict[str, Any]]] = []
-    real = log.event
-    log.event = lambda name, /, **fields: told.append((name, fields))
-    try:
-        yield told
-    finally:
-        log.event = real
+        if min(waits) > 0:
+            return min(waits)
+        until: float = self.stranger.execute("SELECT max(blocked_until) FROM sqlqd_queues").get or 0.0
+        blocked = until - self.clock.wall()
+        return blocked if 0 < blocked <= LONGEST_BLOCK else 0.0
