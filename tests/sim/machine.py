@@ -79,7 +79,9 @@ class Machine(RuleBasedStateMachine):
             self.world.close()
             self._log.__exit__(None, None, None)
 
-    @initialize(queues=st.lists(QUEUE, min_size=1, max_size=5), most=MOST, sighted=st.booleans())
+    @initialize(
+        queues=st.lists(QUEUE, min_size=1, max_size=5), most=st.sampled_from([None, 1]), sighted=st.booleans()
+    )
     def begin(self, queues: list[str], most: int | None, *, sighted: bool) -> None:
         """There is something to do."""
         self.world.sighted = sighted
