@@ -80,6 +80,9 @@ class Streams:
             self.theirs += (theirs,)
             self._lines[ours] = Lines(stream, self._budget)
             os.set_blocking(ours, False)
+        # A payload that the pipe holds is there before the command is: should this process die between its
+        # start and the next step, the command must not take an empty input for its payload.
+        self._feed()
 
     def _feed(self) -> None:
         if self._input is None:
