@@ -1,139 +1,177 @@
-"""The daemon under chaos: started, killed, started again, drained, stopped, and what it left on the disk."""
+"""A daemon under chaos: started, killed, started again, stopped, and what it says of itself."""
 
 import json
-import os
-import shutil
-import sqlite3
+import signal
 import subprocess
 import sys
 import time
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from tests.chaos.load import KINDS
+from tests.chaos import processes
+from tests.chaos.backlog import Tail
+from tests.chaos.ground import SOURCES, Ground
+from tests.chaos.kinds import configuration
+from tests.chaos.processes import Process
 
-CONFIG = """\
-[daemon]
-database = "queue.db"
-workers = 4
-drain_timeout = "5s"
-log_format = "json"
+PATIENCE = 30.0
+"""Seconds that a start or a stop may take when nobody interferes."""
 
-[defaults]
-lease = "5s"
-timeout = "30s"
-kill_grace = "1s"
-max_attempts = 1000
-max_crashes = 1000
-keep_done = "1d"
-backoff = {initial = "200ms", factor = 1.0, max = "200ms"}
-"""
-
-QUEUE = """
-[queues.{kind}]
-command = {command}
-"""
-
-
-def configuration() -> str:
-    """A queue for each kind of job, all with the same command."""
-    job = str(Path(__file__).with_name("job.py"))
-    queues = [
-        QUEUE.format(kind=kind, command=json.dumps([sys.executable, "-I", "-S", job, kind])) for kind in KINDS
-    ]
-    return CONFIG + "".join(queues).replace("[queues.doomed]\n", "[queues.doomed]\nmax_attempts = 4\n")
+START_AGAIN = 0.2
 
 
 class Daemon:
-    """A daemon in a folder of its own, under a mark that its jobs' processes inherit."""
+    """One daemon on the ground's database. Its owner calls `look` several times a second."""
 
-    def __init__(self, home: Path) -> None:
-        """Lay out the folder; nothing runs yet."""
-        self.mark = f"CHAOS_HOME={home}"
-        self._home = home
-        self._config = home / "sqlqd.toml"
-        self._config.write_text(configuration(), encoding="utf-8")
-        (home / "locks").mkdir()
-        (home / "journal").touch()
+    def __init__(self, ground: Ground, name: str, *, workers: int) -> None:
+        """Write its configuration; nothing runs yet."""
+        self.name = name
+        self.wanted = False
+        """Whether it is to be started again when it has ended."""
+        self._ground = ground
+        self._config = ground.home / f"{name}.toml"
+        self._config.write_text(configuration(ground.database, ground.sometimes, workers), encoding="utf-8")
+        self._log = Log(ground.home / f"{name}.log")
         self._process: subprocess.Popen[bytes] | None = None
+        self._stop_by: float | None = None
+        self._start_at = 0.0
 
     @property
-    def pid(self) -> int:
-        """The parent's pid; 0 where none runs."""
-        return self._process.pid if self._process else 0
+    def config(self) -> Path:
+        """Its configuration's path."""
+        return self._config
+
+    @property
+    def running(self) -> bool:
+        """Whether its parent lives."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it has been asked to stop."""
+        return self._stop_by is not None
+
+    @property
+    def parent(self) -> Process | None:
+        """Its parent, while that lives."""
+        return processes.find(self._process.pid) if self._process is not None and self.running else None
+
+    @property
+    def steward(self) -> Process | None:
+        """Its steward, as far as that has said so."""
+        return next((one for one in self.children if one.pid in self._log.stewards), None)
+
+    @property
+    def workers(self) -> list[Process]:
+        """Its workers; while it starts, only those that have said that they work."""
+        known, everyone = self._log.workers, self.children
+        return [
+            one for one in everyone if one.pid not in self._log.stewards and (self.ready or one.pid in known)
+        ]
+
+    @property
+    def children(self) -> list[Process]:
+        """Its workers and steward, and what prepares the database."""
+        return processes.forks(self._process.pid) if self._process is not None and self.running else []
+
+    @property
+    def ready(self) -> bool:
+        """Whether it has said that it is, since its last start."""
+        self._log.read()
+        return self._log.ready
 
     def start(self) -> None:
-        """Start the parent, and wait until it says that it runs."""
-        environ = {**os.environ, "CHAOS_HOME": str(self._home)}
-        with (self._home / "daemon.log").open("ab") as log:
+        """Start it, and keep it running from now on."""
+        self.wanted, self._stop_by = True, None
+        self._log.read()
+        self._log.ready = False
+        words = [sys.executable, "-m", "tests.chaos.stepped", "-c", str(self._config), "run"]
+        with self._log.path.open("ab") as log:
             self._process = subprocess.Popen(
-                ["sqlqd", "-c", str(self._config), "run"], env=environ, stdin=subprocess.DEVNULL, stderr=log
+                words, env=self._ground.environ, cwd=SOURCES, stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
-        end = time.monotonic() + 20.0
-        while not self._status()["daemon"]["running"]:
-            if time.monotonic() > end or self._process.poll() is not None:
-                raise RuntimeError(f"the daemon does not start: see {self._home / 'daemon.log'}")
-            time.sleep(0.05)
 
     def crash(self) -> None:
-        """Kill the parent as a crash would."""
-        if self._process:
+        """Kill the parent."""
+        if self._process is not None:
             self._process.kill()
             self._process.wait()
+            self._stop_by = None
 
-    def drain(self, seconds: float) -> list[str]:
-        """Wait until no job is left; what is wrong where some still are."""
-        end = time.monotonic() + seconds
-        while left := self._left():
-            if self._process is None or self._process.poll() is not None:
-                return ["the daemon ended by itself"]
-            if time.monotonic() > end:
-                return [f"{left} jobs were not done {seconds:.0f} seconds after the last kill"]
-            time.sleep(0.2)
-        return []
+    def stop(self, *, for_good: bool) -> None:
+        """Ask it to stop; `look` sees to the rest."""
+        self.wanted = not for_good
+        if self.running and self._process is not None:
+            self._process.send_signal(signal.SIGTERM)
+            self._stop_by = time.monotonic() + PATIENCE
 
-    def stop(self) -> int:
-        """Stop in order; the exit status."""
-        if self._process is None:
-            return -1
-        self._process.terminate()
-        try:
-            return self._process.wait(30.0)
-        except subprocess.TimeoutExpired:
-            self.crash()
-            return -9
+    def forgive_stop(self) -> None:
+        """It was interfered with: its stop may take any time."""
+        if self._stop_by is not None:
+            self._stop_by = float("inf")
 
-    def abandon(self) -> None:
-        """Leave no daemon behind, whatever went wrong."""
-        if self._process and self._process.poll() is None:
-            self.stop()
-
-    def remains(self) -> tuple[frozenset[str], frozenset[str], int, str]:
-        """Ids done, ids dead, rows still live, and what integrity_check says, once no daemon runs."""
-        database = self._home / "queue.db"
-        with closing(sqlite3.connect(database)) as connection:
-            done = frozenset(row[0] for row in connection.execute("SELECT id FROM done_jobs"))
-            dead = frozenset(row[0] for row in connection.execute("SELECT id FROM dead_jobs"))
-            live = int(connection.execute("SELECT count(*) FROM jobs").fetchone()[0])
-        return done, dead, live, integrity(database)
-
-    def _status(self) -> dict[str, Any]:
-        words = ["sqlqd", "-c", str(self._config), "status", "--json"]
-        done = subprocess.run(words, capture_output=True, check=False)
-        found: dict[str, Any] = json.loads(done.stdout or '{"daemon": {"running": false}}')
+    def look(self, excused: frozenset[int]) -> list[str]:
+        """Start it where it has ended; what was wrong. `excused`: statuses with which it may have ended."""
+        self._log.read()
+        found = [f"daemon {self.name}: {mistake}" for mistake in self._log.mistakes]
+        self._log.mistakes.clear()
+        now = time.monotonic()
+        if self.running:
+            if self._stop_by is not None and now > self._stop_by:
+                found.append(f"daemon {self.name} did not stop within {PATIENCE:.0f} seconds")
+                self._stop_by = None
+            return found
+        if self._process is not None:
+            status = self._process.wait()
+            # A signal that finds an interpreter which is only just starting ends that.
+            asked = {0, -signal.SIGTERM} if self._stop_by is not None else set()
+            expected = excused | {-signal.SIGKILL} | asked
+            if status not in expected:
+                found.append(f"daemon {self.name} ended with exit status {status}")
+            self._process, self._stop_by = None, None
+            self._start_at = now + START_AGAIN
+        if self.wanted and now >= self._start_at:
+            self.start()
         return found
 
-    def _left(self) -> int:
-        queues = self._status().get("queues", [])
-        return sum(queue["ready"] + queue["scheduled"] + queue["running"] for queue in queues)
+    def abandon(self) -> None:
+        """Leave none behind, whatever went wrong."""
+        self.wanted = False
+        self.crash()
 
 
-def integrity(database: Path) -> str:
-    """What `PRAGMA integrity_check` says, by an SQLite that is not sqlqd's."""
-    program = shutil.which("sqlite3")
-    if program:
-        words = [program, str(database), "PRAGMA integrity_check"]
-        return subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
-    with closing(sqlite3.connect(database)) as connection:
-        return str(connection.execute("PRAGMA integrity_check").fetchone()[0])
+class Log:
+    """What a daemon writes, read as it grows."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.path.touch()
+        self.ready = False
+        self.stewards: set[int] = set()
+        self.workers: set[int] = set()
+        self.mistakes: list[str] = []
+        """What it says about faults of its own."""
+        self._tail = Tail(path)
+
+    def read(self) -> None:
+        """Take in what is new."""
+        for line in self._tail.lines():
+            # Most lines are output of jobs.
+            if b'"job.' not in line:
+                self._take(line)
+
+    def _take(self, line: bytes) -> None:
+        try:
+            record: dict[str, Any] = json.loads(line)
+        except ValueError:
+            self.mistakes.append(f"it wrote {line[:300]!r}")
+            return
+        match record["event"]:
+            case "daemon.ready":
+                self.ready = True
+            case "steward.started":
+                self.stewards.add(record["pid"])
+            case "worker.started":
+                self.workers.add(record["pid"])
+            case "process.failed":
+                self.mistakes.append(str(record["reason"]))

@@ -1,114 +1,108 @@
-"""One producer under chaos: adds jobs at random moments until it is stopped, and notes each acknowledged id.
+"""The producers under chaos: each adds jobs at random moments and notes every id that it was given.
 
-Started as `python -m tests.chaos.load WAY SEED HOME`, a process of its own for each way in: the command line,
-sqlqd's Python interface, and plain SQL by an SQLite that is not sqlqd's.
+A producer is `python -m tests.chaos.load WAY SEED HOME`, a process of its own for each way in, and may be
+killed at any moment: an id counts once it is in the notes, which is after its job was acknowledged.
 """
 
+import os
 import random
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections import Counter
 from pathlib import Path
 from types import FrameType
 
-KINDS = {"quick": 60, "slow": 12, "failing": 12, "doomed": 5, "leaver": 15}
-"""The queues, and how often each is chosen."""
+from tests.chaos import processes, stepped
+from tests.chaos.ground import SOURCES, Ground
+from tests.chaos.kinds import wished
+from tests.chaos.processes import Process
+from tests.chaos.ways import WAYS, Refused
 
-Way = Callable[[str, str], str]
-"""Adds one job to a queue with a payload; its id, once that is acknowledged."""
+_PAUSE = 0.15
+"""Seconds, at most, between two additions."""
 
-ADD = "INSERT INTO jobs (queue, payload) VALUES ('{}', '{}') RETURNING id"
-
-
-def by_command_line(home: Path) -> Way:
-    """`sqlqd enqueue`, a process for each job."""
-
-    def add(queue: str, payload: str) -> str:
-        return _output(["sqlqd", "-c", str(home / "sqlqd.toml"), "enqueue", queue, payload])
-
-    return add
-
-
-def by_interface(home: Path) -> Way:
-    """`sqlqd.connect`, open for as long as the producer runs."""
-    import sqlqd  # noqa: PLC0415 - brings an SQLite of its own, which must not share a process with the other
-
-    return sqlqd.connect(home / "queue.db").enqueue
-
-
-def by_sql(home: Path) -> Way:
-    """The system's sqlite3 program, or where there is none Python's module."""
-    program = shutil.which("sqlite3")
-    database = home / "queue.db"
-
-    def add_by_program(queue: str, payload: str) -> str:
-        quiet = ["-cmd", ".timeout 10000", "-cmd", ".output /dev/null", "-cmd", "PRAGMA wal_autocheckpoint=0"]
-        return _output([str(program), *quiet, "-cmd", ".output", str(database), ADD.format(queue, payload)])
-
-    def add_by_module(queue: str, payload: str) -> str:
-        with closing(sqlite3.connect(database, timeout=10.0, isolation_level=None)) as connection:
-            connection.execute("PRAGMA wal_autocheckpoint=0")
-            return str(connection.execute(ADD.format(queue, payload)).fetchall()[0][0])
-
-    return add_by_program if program else add_by_module
-
-
-WAYS: dict[str, Callable[[Path], Way]] = {
-    "command-line": by_command_line,
-    "interface": by_interface,
-    "sql": by_sql,
-}
-
-
-def _output(words: list[str]) -> str:
-    return subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+_AFTER_REFUSAL = 0.2
+_PATIENCE = 30.0
 
 
 class Producers:
-    """One producer for each way in."""
+    """One producer for each way in that there is; one that was killed is followed by another."""
 
-    def __init__(self, home: Path, seed: str) -> None:
+    def __init__(self, ground: Ground, seed: str) -> None:
         """Nothing runs yet."""
-        self._home = home
+        self._ground = ground
         self._seed = seed
+        self._ways = [way for way in WAYS if way != "shell" or shutil.which("sqlite3")]
         self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._lives = 0
 
-    def start(self) -> None:
-        """Start them all."""
-        for way in WAYS:
-            words = [sys.executable, "-m", "tests.chaos.load", way, self._seed, str(self._home)]
-            self._running[way] = subprocess.Popen(words)
+    @property
+    def living(self) -> list[Process]:
+        """Those that run."""
+        found = (processes.find(process.pid) for process in self._running.values())
+        return [one for one in found if one is not None]
+
+    def look(self) -> list[str]:
+        """Start those that are not there; what went wrong with others."""
+        wrong = []
+        for way in self._ways:
+            status = self._running[way].poll() if way in self._running else -signal.SIGKILL
+            if status not in (None, -signal.SIGKILL):
+                wrong.append(f"producer {way} ended with exit status {status}")
+            if status is not None:
+                self._start(way)
+        return wrong
+
+    def _start(self, way: str) -> None:
+        self._lives += 1
+        words = [sys.executable, "-m", "tests.chaos.load", way, f"{self._seed}.{self._lives}"]
+        self._running[way] = subprocess.Popen(
+            [*words, str(self._ground.home)], env=self._ground.environ, cwd=SOURCES
+        )
 
     def stop(self) -> list[str]:
-        """Let each finish the job that it is adding; what went wrong."""
+        """Let each finish what it is adding; what went wrong."""
         for process in self._running.values():
+            process.send_signal(signal.SIGCONT)
             process.terminate()
-        statuses = {way: process.wait(30.0) for way, process in self._running.items()}
-        return [f"producer {way} ended with exit status {code}" for way, code in statuses.items() if code]
+        statuses = {way: process.wait(_PATIENCE) for way, process in self._running.items()}
+        bad = {way: status for way, status in statuses.items() if status not in (0, -signal.SIGKILL)}
+        return [f"producer {way} ended with exit status {status}" for way, status in bad.items()]
 
     def abandon(self) -> None:
         """Leave none behind, whatever went wrong."""
         for process in self._running.values():
-            if process.poll() is None:
-                process.kill()
-                process.wait()
+            process.kill()
+            process.wait()
 
     def acknowledged(self) -> dict[str, str]:
         """The kind of each job that somebody was given the id of."""
-        notes = [_noted(self._home, way).read_text(encoding="ascii") for way in WAYS]
-        return dict(line.split() for line in "".join(notes).splitlines())
+        return dict(line.split() for line in self._read("acknowledged"))
+
+    def refusals(self) -> Counter[str]:
+        """How often nothing was added, by reason."""
+        return Counter(self._read("refused"))
+
+    def _read(self, what: str) -> list[str]:
+        files = (self._ground.home / f"{what}-{way}" for way in self._ways)
+        return [line for file in files if file.exists() for line in file.read_text("ascii").splitlines()]
 
 
-def _noted(home: Path, way: str) -> Path:
-    return home / f"acknowledged-{way}"
+class Notes:
+    """A file that grows by whole lines, whenever its writer is killed."""
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def add(self, line: str) -> None:
+        """One line, in one write."""
+        os.write(self._descriptor, f"{line}\n".encode("ascii"))
 
 
-def main(way: str, seed: str, home: Path) -> None:
+def main(name: str, seed: str, home: Path) -> None:
     """Add jobs until SIGTERM; an addition under way is finished and noted."""
     stopped = False
 
@@ -117,13 +111,22 @@ def main(way: str, seed: str, home: Path) -> None:
         stopped = True
 
     signal.signal(signal.SIGTERM, stop)
-    chance = random.Random(f"{seed} {way}")
-    add = WAYS[way](home)
-    with _noted(home, way).open("a", encoding="ascii", buffering=1) as acknowledged:
-        while not stopped:
-            kind = chance.choices(list(KINDS), list(KINDS.values()))[0]
-            acknowledged.write(f"{add(kind, f'payload of {kind}')} {kind}\n")
-            time.sleep(chance.uniform(0.0, 0.15))
+    ground, chance = Ground(home), random.Random(f"{seed} {name}")
+    stepped.use(ground.clock)
+    acknowledged, refused = Notes(home / f"acknowledged-{name}"), Notes(home / f"refused-{name}")
+    way = None
+    while not stopped:
+        try:
+            way = way or WAYS[name](ground, chance)
+            wish = wished(chance)
+            for job in way(wish):
+                acknowledged.add(f"{job} {wish.kind}")
+        except Refused as reason:
+            refused.add(str(reason))
+            time.sleep(_AFTER_REFUSAL)
+        time.sleep(chance.uniform(0.0, _PAUSE))
+        while ground.hold.exists() and not stopped:
+            time.sleep(0.05)
 
 
 if __name__ == "__main__":

@@ -1,17 +1,22 @@
-"""A few seconds of chaos: whatever dies, a job ends as it should and never runs twice at once."""
+"""Chaos: whatever is done to it, a job ends as it should and never runs twice at once."""
 
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
 CHAOS = Path(__file__).parents[2] / "scripts" / "chaos"
+SECONDS = float(os.environ.get("SQLQD_CHAOS_SECONDS", "10"))
+"""A check of every change runs it for longer than a person who waits."""
+
+ENDING = 300.0
+"""Seconds that may pass once all harm is over, at the very most."""
 
 
-@pytest.mark.timeout(170)
-@pytest.mark.parametrize("more", [[], ["--parent"]], ids=["children", "parent-too"])
-def test_nothing_is_lost_and_nothing_runs_twice_at_once(more: list[str]) -> None:
-    words = [str(CHAOS), "--seconds", "6", "--seed", "1", *more]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=160.0, check=False)
+@pytest.mark.timeout(SECONDS + ENDING + 10.0)
+def test_nothing_is_lost_and_nothing_runs_twice_at_once() -> None:
+    words = [str(CHAOS), "--seconds", str(SECONDS), "--seed", "1"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS + ENDING, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "nothing lost, nothing twice at once, nothing left behind" in done.stdout
