@@ -42,6 +42,9 @@ _COUNT_SHARE = 50.0
 _LOG_TO_MENTION = 64 * 1024 * 1024
 """Bytes in the write-ahead log from which on people should know; and again at twice as many."""
 
+_LONGEST_HOLD = 15.0
+"""Seconds: whoever could not record a job's end tries again in less, however long its lease is."""
+
 _LONGEST_RULE = 30.0
 """The lease that is assumed where no queue is configured."""
 
@@ -81,7 +84,7 @@ class Chores:
         self._clear = clear
         self._patience = Patience(clock, rng)
         self._names = tuple(one.name for one in rules)
-        self._hold = max((one.lease for one in rules), default=_LONGEST_RULE) / 3.0
+        self._hold = min(_LONGEST_HOLD, max((one.lease for one in rules), default=_LONGEST_RULE) / 3.0)
         self._expire_not_before = -math.inf
         self._not_before = 0.0
         self._elected = False
@@ -155,7 +158,7 @@ class Chores:
     def _expire(self, now: float) -> float:
         if now < self._expire_not_before:
             # No worker has that name: this only asks for the lock, since the time counts from when it is had.
-            self._store.worker_stopped(self._seat.uid)
+            self._store.end_leases((self._seat.uid,))
             return min(self._expire_not_before, _next_second(now))
         over = self._store.overdue()
         if over and not self._clear(over):

@@ -25,6 +25,9 @@ from sqlqd.store.base import Store, StoreBusy, StoreError
 FAREWELL = 3.0
 """Seconds that a worker which has to leave goes on trying to record a job's end."""
 
+LONGEST_FAREWELL = 30.0
+"""At most so many where the drain has more time: it must end although somebody never gives up a lock."""
+
 _LONGEST_RENEWAL_PAUSE = 1.0
 _LOCKED_PAUSE = 0.02
 """Between tries to renew against a lock: none of its gaps is to be missed, however short they are."""
@@ -89,6 +92,7 @@ class Errand:
         self._lost = False
         self._end: tuple[Outcome, Verdict] | None = None
         """How the run ended and what follows, until that is recorded."""
+        self._ended_at = -math.inf
         self._stamp(claim.until_awake, busy=True)
         self._run = self._started()
         self._still_blocked = claim.blocks > 0 and self._run.outcome is None
@@ -193,6 +197,7 @@ class Errand:
         bench = self._bench
         verdict = judge(outcome, self._claim, self._queue.policy, bench.clock.wall(), bench.rng)
         self._end = (outcome, verdict)
+        self._ended_at = bench.clock.awake()
 
     def _settle(self, now: float, halt: Halt) -> float:
         if self._end is None or self.next is not None or now < self._not_before:
@@ -237,7 +242,8 @@ class Errand:
             case Urgency.NONE:
                 return math.inf
             case Urgency.DRAIN:
-                return halt.at + max(FAREWELL, self._queue.drain_timeout)
+                drained_at = halt.at + max(FAREWELL, self._queue.drain_timeout)
+                return min(drained_at, max(halt.at, self._ended_at) + LONGEST_FAREWELL)
             case Urgency.NOW:
                 return halt.at + FAREWELL
 

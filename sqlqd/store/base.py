@@ -130,7 +130,7 @@ class Store(Protocol):
         ...
 
     def worker_stopped(self, uid: str) -> None:
-        """Forget a worker that ends in order."""
+        """Forget a worker that ends in order. Hardly waits for the lock: it is about to leave."""
         ...
 
     def daemon_started(self, daemon: DaemonSeen) -> None:

@@ -28,6 +28,7 @@ LOG_LIMIT = 4 * 1024 * 1024
 _FIRST_STEP = (50e-6, 300e-6)
 _LONGEST_STEP = 3e-3
 _GROWTH = 1.5
+_BRIEF = 0.1
 
 _LAST_PART = 4 * LOG_LIMIT
 """Bytes that are copied while nobody may write, at most: a tenth of a second."""
@@ -48,6 +49,7 @@ class Wait(Enum):
 
     PATIENT = "as long as is allowed, whatever happens"
     STOPPABLE = "until the stop flag is raised; and with the flag raised it does not begin"
+    BRIEF = "a tenth of a second"
     NEVER = "tries once"
 
 
@@ -180,20 +182,29 @@ class Database:
 
     def _retry(self, attempt: Callable[[], T], wait: Wait) -> T:
         """SQLite's own handler lets some wait for seconds while others run on, and cannot be interrupted."""
-        waited, scale = 0.0, 1.0
+        waited, scale, limit = 0.0, 1.0, self._limit(wait)
         while True:
             if wait is Wait.STOPPABLE:
                 self._heed_stop()
             try:
                 return attempt()
             except BUSY:
-                if wait is Wait.NEVER or waited >= self._busy_timeout:
+                if waited >= limit:
                     raise
             self._waiting()
             step = min(_at_random(*_FIRST_STEP) * scale, _LONGEST_STEP)
             scale = min(scale * _GROWTH, _LONGEST_STEP / _FIRST_STEP[0])
             pause(step)
             waited += step
+
+    def _limit(self, wait: Wait) -> float:
+        match wait:
+            case Wait.NEVER:
+                return 0.0
+            case Wait.BRIEF:
+                return min(_BRIEF, self._busy_timeout)
+            case _:
+                return self._busy_timeout
 
     def _heed_stop(self) -> None:
         if self.stopped:

@@ -163,8 +163,10 @@ class SqliteStore:
         return ended
 
     def worker_stopped(self, uid: str) -> None:
-        """Forget a worker that ends in order."""
-        self._database.write(lambda _: self._database.run(sql.FORGET_WORKER, (uid,)), synced=False)
+        """Forget a worker that ends in order; where the lock is not to be had soon, that is for others."""
+        self._database.write(
+            lambda _: self._database.run(sql.FORGET_WORKER, (uid,)), synced=False, wait=Wait.BRIEF
+        )
 
     def daemon_started(self, daemon: DaemonSeen) -> None:
         """Announce a daemon, or its new configuration."""

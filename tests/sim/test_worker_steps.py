@@ -250,6 +250,25 @@ def test_an_end_that_cannot_be_recorded_is_tried_again_and_nothing_else_begun(
     assert len(scene.commands.runs) == 2
 
 
+@pytest.mark.parametrize("drain", ["60s", "infinity"])
+def test_a_drain_ends_although_an_end_can_never_be_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drain: str
+) -> None:
+    monkeypatch.setitem(globals(), "QUEUES", QUEUES.replace("60s", drain))
+    scene = Scene(tmp_path)
+    scene.add()
+    run = scene.running()
+    scene.worker.drain()
+    scene.pass_by(20.0)
+    failing(monkeypatch, "settle", StoreBusy("locked"))
+    run.finish()
+    scene.pass_by(29.0)
+    assert not scene.worker.over
+    scene.pass_by(12.0)
+    assert scene.worker.over
+    assert scene.worker.status == ChildExit.IN_ORDER
+
+
 def test_a_command_that_cannot_start_is_released_and_its_queue_held(scene: Scene) -> None:
     scene.commands.refuses = Outcome(Ended.NOT_STARTED, 0.0, 0.0, detail="no such file", lasting=True)
     scene.add()

@@ -114,6 +114,15 @@ def test_reading_needs_no_lock(path: Path) -> None:
     store.close()
 
 
+def test_leaving_hardly_waits(path: Path) -> None:
+    store = open_store(path, TwoHands(), create=True, busy_timeout=20.0)
+    began = time.monotonic()
+    with locked(path), pytest.raises(StoreBusy):
+        store.worker_stopped(holder().uid)
+    assert time.monotonic() - began < 2.0
+    store.close()
+
+
 def test_renewing_tries_once(path: Path) -> None:
     waits: list[int] = []
     store = open_store(path, TwoHands(), create=True, busy_timeout=20.0, waiting=lambda: waits.append(1))
