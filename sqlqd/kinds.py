@@ -190,14 +190,14 @@ def command(raw: object) -> str | tuple[str, ...]:
 def environment(raw: object) -> Mapping[str, str]:
     """Names and values for a command's environment."""
     if not isinstance(raw, dict):
-        raise Unfit(f'must be a table such as {{ LANG = "C.UTF-8" }}, not {show(raw)}')
+        # Here and below a value may be a secret: it is never repeated.
+        raise Unfit('must be a table such as { LANG = "C.UTF-8" }')
     found: list[tuple[Path, str]] = []
     for name, value in raw.items():
         if not name or "=" in name or "\0" in name:
             found.append(((name,), f"{show(name)} cannot be the name of a variable"))
         elif name.startswith("SQLQD_"):
             found.append(((name,), "names that begin with SQLQD_ are set by the daemon"))
-        # A value may be a secret: it is never repeated.
         if not isinstance(value, str):
             found.append(((name,), "must be text in quotes"))
         elif "\0" in value:
