@@ -32,8 +32,8 @@ class Bell:
         coming = {worker for worker in idle if self._is_coming(worker, now)}
         for worker in [one for one in idle if one not in coming][: max(0, due - len(coming))]:
             self._rung_at[worker] = now
-            # A full pipe wakes as well.
-            with suppress(BlockingIOError):
+            # A full pipe wakes as well; one that nobody has is of a daemon whose parent and workers are gone.
+            with suppress(BlockingIOError, BrokenPipeError):
                 os.write(self._pipes[worker], b"\0")
 
     def _is_coming(self, worker: int, now: float) -> bool:

@@ -225,6 +225,7 @@ class Workers:
     def __init__(self) -> None:
         self.board = Board(4)
         self.pipes = [os.pipe2(os.O_NONBLOCK) for _ in range(3)]
+        self.closed: set[int] = set()
         writes = tuple(write for _, write in self.pipes)
         self.bell = Bell(Seat(Role.STEWARD, 0, 1, "u", (), 1, -1, -1, writes, self.board))
         for slot in (1, 2, 3):
@@ -245,9 +246,10 @@ class Workers:
 def workers() -> Iterator[Workers]:
     made = Workers()
     yield made
-    for pair in made.pipes:
-        for descriptor in pair:
-            os.close(descriptor)
+    for read, write in made.pipes:
+        os.close(write)
+        if read not in made.closed:
+            os.close(read)
 
 
 def test_who_is_idle(workers: Workers) -> None:
@@ -288,3 +290,10 @@ def test_a_full_pipe_is_no_failure(workers: Workers) -> None:
     for number in range(70_000):
         workers.bell.ring([0], 1, float(number))
     assert workers.woken()
+
+
+def test_a_pipe_that_nobody_has_any_more_is_no_failure(workers: Workers) -> None:
+    workers.closed = {read for read, _ in workers.pipes[:1]}
+    os.close(*workers.closed)
+    workers.bell.ring([0, 1], 2, 10.0)
+    assert [len(os.read(read, 100)) for read, _ in workers.pipes[1:2]] == [1]
