@@ -134,7 +134,7 @@ class Store(Protocol):
         ...
 
     def daemon_started(self, daemon: DaemonSeen) -> None:
-        """Announce a daemon, or its new configuration."""
+        """Announce a daemon, or its new configuration; workers of an earlier one of its pid are gone."""
         ...
 
     def forget_daemons(self, alive: Iterable[int]) -> None:

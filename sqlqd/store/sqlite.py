@@ -169,7 +169,7 @@ class SqliteStore:
         )
 
     def daemon_started(self, daemon: DaemonSeen) -> None:
-        """Announce a daemon, or its new configuration."""
+        """Announce a daemon, or its new configuration; forget the workers of an earlier one of its pid."""
         values = (
             daemon.pid,
             daemon.started_at,
@@ -178,7 +178,12 @@ class SqliteStore:
             daemon.config,
             daemon.workers,
         )
-        self._database.write(lambda _: self._database.run(sql.PUT_DAEMON, values), synced=False)
+
+        def body(_: Moment) -> None:
+            self._database.run(sql.PUT_DAEMON, values)
+            self._database.run(sql.FORGET_WORKERS_OF_EARLIER, (daemon.pid, daemon.started_at))
+
+        self._database.write(body, synced=False)
 
     def forget_daemons(self, alive: Iterable[int]) -> None:
         """Forget daemons and workers whose daemon's pid is not among the living."""

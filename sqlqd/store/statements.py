@@ -238,6 +238,9 @@ DAEMON_PIDS = "SELECT pid FROM sqlqd_daemons UNION ALL SELECT daemon_pid FROM sq
 
 FORGET_DAEMON = "DELETE FROM sqlqd_daemons WHERE pid = ?"
 
+# In a container every daemon has the same pid.
+FORGET_WORKERS_OF_EARLIER = "DELETE FROM sqlqd_workers WHERE daemon_pid = ? AND started_at < ?"
+
 FORGET_WORKERS_OF = "DELETE FROM sqlqd_workers WHERE daemon_pid = ?"
 
 # Housekeeping, in steps of a bounded number of rows.

@@ -1,7 +1,9 @@
 """The parent is killed: its workers and their commands are gone at once, and a new daemon goes on."""
 
 import os
+import shutil
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -71,3 +73,36 @@ def test_while_it_is_idle(tmp_path: Path) -> None:
         daemon.start()
         assert daemon.stop() == 0
         assert daemon.sql("SELECT count(*) FROM sqlqd_workers") == "0"
+
+
+CONTAINER = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc")
+
+
+def contained() -> bool:
+    if shutil.which("unshare") is None:
+        return False
+    return subprocess.run([*CONTAINER, "true"], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.case("C45")
+@pytest.mark.skipif(not contained(), reason="needs the right to make a process namespace")
+def test_as_process_1_of_a_container(tmp_path: Path) -> None:
+    command = (*CONTAINER, *SQLQD, "-c", str(tmp_path / "sqlqd.toml"), "run")
+    queues = QUEUES + '[queues.quick]\ncommand = "(setsid sleep 300 &) ; exit 0"\n'
+    with Daemon(
+        tmp_path, queues.replace("[queues.sleep]", '[queues.sleep]\nlease = "2s"'), command=command
+    ) as daemon:
+        daemon.start()
+        (parent,) = children(daemon.pid)
+        daemon.event("job.finished", job_id=daemon.insert("quick"))
+        job = daemon.insert("sleep")
+        daemon.event("job.started", job_id=job)
+        below = until(lambda: len(found := offspring(parent)) >= 5 and found, "the command's processes")
+        os.kill(parent, signal.SIGKILL)
+        daemon.ended()
+        until(lambda: not any(alive(pid) for pid in below), "nothing of it is left", patience=5)
+        daemon.start()
+        until(lambda: len(daemon.events("job.started", job_id=job)) == 2, "it runs again")
+        assert daemon.sql("SELECT count(*), count(DISTINCT daemon_pid) FROM sqlqd_workers") == "2|1"
+        os.kill(children(daemon.pid)[0], signal.SIGQUIT)
+        daemon.ended()

@@ -1,5 +1,7 @@
 """What the steward asks and does."""
 
+from dataclasses import replace
+
 import pytest
 
 from sqlqd.model import DaemonSeen, Done, NewJob, Outlook, Release, Retry, Rules, Selection, State
@@ -132,6 +134,18 @@ def test_an_announcement_replaces_the_last_one(store: Store) -> None:
     store.daemon_started(daemon(77, workers=2))
     store.daemon_started(daemon(77, workers=5))
     assert [one.workers for one in store.overview([]).daemons] == [5]
+
+
+def test_the_workers_of_an_earlier_daemon_with_its_number_are_forgotten(
+    store: Store, clock: TwoHands
+) -> None:
+    store.worker_started(holder(1), 1)
+    clock.pass_by(5.0)
+    started = replace(daemon(1), started_at=clock.wall())
+    clock.pass_by(0.1)
+    store.worker_started(holder(2), 1)
+    store.daemon_started(started)
+    assert [one.uid for one in store.overview([]).workers] == [holder(2).uid]
 
 
 def test_the_dead_are_forgotten_with_their_workers(store: Store) -> None:
