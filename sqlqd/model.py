@@ -127,14 +127,6 @@ class Lease:
         """The holder's, by the token."""
         return self.token.partition("/")[0]
 
-    @property
-    def pid(self) -> int | None:
-        """The holder's process, by the token; None where another program wrote it."""
-        match self.token.split("/"):
-            case [_, _, pid, _] if pid.isascii() and pid.isdecimal():
-                return int(pid)
-        return None
-
 
 @dataclass(frozen=True, slots=True)
 class Buried:

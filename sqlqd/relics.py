@@ -45,8 +45,8 @@ class Relics:
         """Kill what runs for leases that are over. True: nothing does, or nothing that SIGKILL would end."""
         everyone = running()
         leases = list(over)
-        workers = (_worker_of(lease, everyone) for lease in leases)
-        stopped = {one.pid for one in workers if one is not None and one.stopped and _is_mine(one.pid)}
+        workers = (one for lease in leases for one in _workers_of(lease, everyone))
+        stopped = {one.pid for one in workers if one.stopped and _is_mine(one.pid)}
         return self._end(everyone, stopped | _commands(leases, everyone))
 
     def end_of_dead_daemons(self, database: Path, held: Iterable[Lease], living: Collection[int]) -> None:
@@ -57,8 +57,9 @@ class Relics:
         end_at = self._clock.awake() + PATIENCE
         while True:
             everyone = running()
-            left = [one for one in _ours(database, everyone) if one.parent not in living]
-            forlorn = [lease for lease in leases if _is_forlorn(_worker_of(lease, everyone), left)]
+            ours = _ours(database, everyone)
+            left = [one for one in ours if one.parent not in living and _is_orphan(one)]
+            forlorn = [lease for lease in leases if _is_forlorn(_workers_of(lease, everyone), left)]
             stopped = {one.pid for one in left if one.stopped}
             gone = self._end(everyone, stopped | _commands(forlorn, everyone))
             now = self._clock.awake()
@@ -86,15 +87,28 @@ def log_ended(members: Sequence[tree.Member]) -> None:
     log.event("relics.ended", count=len(members), reason=names)
 
 
-def _worker_of(lease: Lease, everyone: Processes) -> tree.Member | None:
-    """The holder of a lease where it still lives; the number alone may be another process's by now."""
-    one = everyone.get(lease.pid or 0)
-    return one if one is not None and one.name == proc.child_name(lease.uid) else None
+def _workers_of(lease: Lease, everyone: Processes) -> list[tree.Member]:
+    """The holder of a lease where it lives, with what it is just forking. Not by its number, which may be
+    another process's by now, and is another where it runs in a container.
+    """
+    name = proc.child_name(lease.uid)
+    return [one for one in everyone.values() if one.name == name]
 
 
-def _is_forlorn(worker: tree.Member | None, left: Collection[tree.Member]) -> bool:
+def _is_forlorn(workers: Collection[tree.Member], left: Collection[tree.Member]) -> bool:
     """Whether nobody will end a command: its worker is dead, or stopped with nobody above it."""
-    return worker is None or (worker.stopped and worker in left)
+    return all(one.stopped and one in left for one in workers)
+
+
+def _is_orphan(one: tree.Member) -> bool:
+    """Whether it was given to another parent: its own, which it was forked from, had the same arguments."""
+    return _arguments(one.pid) != _arguments(one.parent)
+
+
+def _arguments(pid: int) -> bytes:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""
 
 
 def _ours(database: Path, everyone: Processes) -> Iterator[tree.Member]:

@@ -1,6 +1,7 @@
 """What counts as nobody's: by the marks of a lease, and never a neighbour that only looks like it."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -54,7 +55,7 @@ def started(stack: ExitStack, words: list[str], **how: Any) -> "subprocess.Popen
 
 
 def stop(pid: int) -> None:
-    subprocess.run(["kill", "-STOP", str(pid)], check=True)
+    os.kill(pid, signal.SIGSTOP)
     until(lambda: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T", "it stands")
 
 
@@ -100,7 +101,7 @@ def test_a_daemon_that_starts_ends_what_stands_on_its_own_file_alone(
     mine, strange = tmp_path / "queue.db", tmp_path / "other.db"
     mine.touch()
     strange.touch()
-    standing, elsewhere = child(stack, mine), child(stack, strange)
+    standing, elsewhere = child(stack, mine), child(stack, strange, "sqlqd-eeeeeeeee")
     application = child(stack, mine, "python3")
     for pid in (standing, elsewhere, application):
         stop(pid)
@@ -111,6 +112,15 @@ def test_a_daemon_that_starts_ends_what_stands_on_its_own_file_alone(
     assert not alive(standing)
     assert not alive(orphan)
     assert all(alive(pid) for pid in (elsewhere, application, worker, kept))
+
+
+def test_a_worker_in_a_container_is_known_whatever_its_number_there(stack: ExitStack, tmp_path: Path) -> None:
+    file = tmp_path / "queue.db"
+    file.touch()
+    child(stack, file)
+    its = command(stack)
+    Relics(SystemClock()).end_of_dead_daemons(file, [lease(4)], living=[4])
+    assert alive(its)
 
 
 def test_the_children_of_a_living_daemon_are_its_own_to_end(stack: ExitStack, tmp_path: Path) -> None:
