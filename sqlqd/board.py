@@ -38,6 +38,8 @@ class Cell(IntEnum):
     """Log records that could not be written."""
     LEASE = 10
     """Length of the lease that it holds."""
+    TURN = 11
+    """Worker: when the turn of its loop began that is not over yet; 0: it waits, and holds no lock."""
 
 
 class Board:

@@ -74,6 +74,7 @@ class Crew:
             lease=board.get_time(row, Cell.LEASE),
             busy=bool(board.get(row, Cell.BUSY)),
             replaced=board.get(row, Cell.REPLACED),
+            turn=board.get_time(row, Cell.TURN),
         )
 
     def fill(self, slot: Slot, now: float, forget: Callable[[], None], *, paused: bool) -> None:

@@ -26,6 +26,10 @@ START_PATIENCE = 30.0
 STEWARD_PATIENCE = 60.0
 """A steward whose loop does not come round for this time hangs."""
 
+TURN_PATIENCE = 10.0
+"""A worker in the midst of a turn that for this time neither ends it nor waits for the database hangs,
+perhaps with the write lock, for which everybody waits. A steward may copy a long log, and take its time."""
+
 LEAVE_PATIENCE = 1.0
 """For children that hold nothing which they could lose, once they are told to leave."""
 
@@ -157,6 +161,7 @@ class Stamp:
     lease: float = 0.0
     busy: bool = False
     replaced: int = 0
+    turn: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +204,11 @@ def limit(slot: Slot, stamp: Stamp) -> Limit:
             Limit(max(stamp.started, stamp.beat) + STEWARD_PATIENCE, "its loop stands still"),
             Limit(slot.told_at + LEAVE_PATIENCE, "it does not leave"),
         )
+    stands_still = max(stamp.turn, stamp.beat) + TURN_PATIENCE if stamp.turn else math.inf
+    return _earlier(Limit(stands_still, "its loop stands still"), _worker_limit(slot, stamp))
+
+
+def _worker_limit(slot: Slot, stamp: Stamp) -> Limit:
     if stamp.lease_end:
         return Limit(stamp.lease_end - margin(stamp.lease), "it does not renew its lease")
     if not stamp.busy:

@@ -99,7 +99,11 @@ class Worker:
     def tick(self) -> float:
         """Do what is due; when more is, by the awake clock."""
         self._beat()
-        return self._steps[self._phase](self._bench.clock.awake())
+        now = self._bench.clock.awake()
+        self._seat.board.put_time(self._seat.slot, Cell.TURN, now)
+        due = self._steps[self._phase](now)
+        self._seat.board.put(self._seat.slot, Cell.TURN, 0)
+        return due
 
     def descriptors(self) -> Mapping[int, int]:
         """What to wait for: descriptors with the events of poll()."""

@@ -194,7 +194,7 @@ class Machine(RuleBasedStateMachine):
         worker=WORKER,
         ill=ILL,
         verb=VERB,
-        seconds=st.sampled_from([1.0, 5.0, 15.0]),
+        seconds=st.sampled_from([1.0, 5.0, 8.0, 15.0]),
         meanwhile=st.sampled_from(Meanwhile),
     )
     def trouble(self, worker: int, ill: Ill, verb: str, seconds: float, meanwhile: Meanwhile) -> None:
@@ -213,7 +213,8 @@ class Machine(RuleBasedStateMachine):
     ) -> None:
         """A worker gets its next job, and does not come back from that as it was."""
         process = self.world.workers[worker]
-        process.trouble = Trouble(ill, ("claim", "settle"), 15.0, meanwhile)
+        # Longer than two of the leases, and not so long that the parent would end it as it stands.
+        process.trouble = Trouble(ill, ("claim", "settle"), 9.0, meanwhile)
         jobs = [NewJob(queue, "1", id=self._new_id()) for _ in range(WORKERS if more else 1)]
         self._by_hand(lambda: self.world.desk.enqueue(jobs))
         self.world.finish(process, code=0)

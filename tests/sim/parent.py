@@ -77,6 +77,7 @@ class Parent:
             lease=board.get_time(row, Cell.LEASE),
             busy=bool(board.get(row, Cell.BUSY)),
             replaced=board.get(row, Cell.REPLACED),
+            turn=board.get_time(row, Cell.TURN),
         )
 
     def _fill(self, slot: Slot, now: float) -> None:

@@ -2,6 +2,7 @@
 
 import math
 import signal
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -89,6 +90,16 @@ def test_a_worker_that_holds_a_lease_is_killed_before_its_end() -> None:
 
 def test_a_worker_that_records_its_jobs_end_may_take_its_time() -> None:
     assert plan.limit(worker(told_at=NOW), Stamp(started=1.0, busy=True)).at == math.inf
+
+
+def test_a_worker_that_stands_still_in_a_turn_is_killed_whatever_it_was_doing() -> None:
+    in_turn = replace(IDLE, turn=NOW - 3, beat=NOW - 3)
+    for stamp in (in_turn, replace(in_turn, busy=True), replace(BUSY, turn=NOW - 3, beat=NOW - 3)):
+        assert plan.limit(worker(), stamp).at == NOW - 3 + plan.TURN_PATIENCE
+
+
+def test_a_worker_that_waits_for_the_database_in_its_turn_moves_on() -> None:
+    assert plan.limit(worker(), replace(IDLE, turn=NOW - 30, beat=NOW)).at == NOW + plan.TURN_PATIENCE
 
 
 def test_an_idle_worker_that_is_told_to_leave_must() -> None:
