@@ -69,7 +69,9 @@ class Producers:
             process.send_signal(signal.SIGCONT)
             process.terminate()
         statuses = {way: process.wait(_PATIENCE) for way, process in self._running.items()}
-        bad = {way: status for way, status in statuses.items() if status not in (0, -signal.SIGKILL)}
+        # A signal that finds an interpreter which is only just starting ends that.
+        good = (0, -signal.SIGKILL, -signal.SIGTERM)
+        bad = {way: status for way, status in statuses.items() if status not in good}
         return [f"producer {way} ended with exit status {status}" for way, status in bad.items()]
 
     def abandon(self) -> None:
