@@ -3,6 +3,7 @@
 import argparse
 import json
 import random
+import signal
 import statistics
 import sys
 import tempfile
@@ -93,10 +94,13 @@ class Run:
             self._harms.end()
             figures.drained_in = self._drain()
             self._stop()
-        finally:
+        except BaseException:
             self._producers.abandon()
             for daemon in self._daemons:
                 daemon.abandon()
+            for one in processes.marked(self._ground.mark):
+                one.signal(signal.SIGKILL)
+            raise
         self._judge(figures)
         return self._found
 
@@ -206,6 +210,8 @@ def main() -> None:
     wanted = parser.parse_args()
     go_private(["-m", "tests.chaos", *sys.argv[1:], "--seed", wanted.seed])
     print(f"seed {wanted.seed}, {wanted.seconds:.0f} seconds", flush=True)
+    # Whoever ends it early finds nothing left behind either.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended early"))
     ground = Ground(Path(tempfile.mkdtemp(prefix="sqlqd-chaos.")))
     ground.make()
     figures = Figures(wanted.seed, wanted.seconds)
