@@ -28,8 +28,10 @@ class Refused(Exception):
     """Nothing was added, for a reason that lies outside; it is in the exception's text, in one word."""
 
 
-def _meaning(text: str) -> Refused | None:
-    return next((Refused(kind) for words, kind in _WORDS.items() if words in text), None)
+def _fault(text: str) -> Exception:
+    """What it means that nothing was added: one of the reasons that lie outside, or a fault."""
+    kinds = (Refused(kind) for words, kind in _WORDS.items() if words in text)
+    return next(kinds, RuntimeError(f"nothing was added: {text}"))
 
 
 def command_line(ground: Ground, chance: random.Random) -> Way:
@@ -74,7 +76,7 @@ def interface(ground: Ground, chance: random.Random) -> Way:
         try:
             yield from queue.enqueue_many(jobs)
         except StoreError as error:
-            raise _meaning(str(error)) or error from error
+            raise _fault(str(error)) from error
 
     return add
 
@@ -118,7 +120,7 @@ def application(ground: Ground, chance: random.Random) -> Way:
         except sqlite3.OperationalError as error:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-            raise _meaning(str(error)) or error from error
+            raise _fault(str(error)) from error
 
     return add
 
@@ -136,9 +138,7 @@ def shell(ground: Ground, chance: random.Random) -> Way:
         words = [*start, str(ground.database), insert]
         done = subprocess.run(words, check=False, capture_output=True, text=True)
         if done.returncode:
-            raise _meaning(done.stderr) or RuntimeError(
-                f"sqlite3 ended with {done.returncode}: {done.stderr}"
-            )
+            raise _fault(f"{done.stderr} ({done.returncode})")
         # The first line is what the PRAGMA says.
         yield from done.stdout.split()[1:]
 
