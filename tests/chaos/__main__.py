@@ -200,6 +200,12 @@ class Run:
         print(*figures.lines(), sep="\n", flush=True)
 
 
+def _end_early(*_: object) -> None:
+    """Whoever ends it early finds nothing left behind either, however often they ask."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.exit("ended early")
+
+
 def main() -> None:
     """Read the arguments, run, and exit 1 with the seed on a violation."""
     parser = argparse.ArgumentParser(prog="./scripts/chaos", description=__doc__)
@@ -210,8 +216,7 @@ def main() -> None:
     wanted = parser.parse_args()
     go_private(["-m", "tests.chaos", *sys.argv[1:], "--seed", wanted.seed])
     print(f"seed {wanted.seed}, {wanted.seconds:.0f} seconds", flush=True)
-    # Whoever ends it early finds nothing left behind either.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended early"))
+    signal.signal(signal.SIGTERM, _end_early)
     ground = Ground(Path(tempfile.mkdtemp(prefix="sqlqd-chaos.")))
     ground.make()
     figures = Figures(wanted.seed, wanted.seconds)
