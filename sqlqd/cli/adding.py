@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from sqlqd.cli.failure import Failed, Refused, tell
 from sqlqd.cli.output import Output, ReaderLeft
+from sqlqd.cli.payload import PayloadRefused, accept
+from sqlqd.config.settings import LARGEST_PAYLOAD, Queue
 from sqlqd.model import Enqueued, NewJob
-from sqlqd.payload import PayloadRefused, accept
-from sqlqd.settings import LARGEST_PAYLOAD, Queue
 from sqlqd.store.base import StoreError
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import click
 
 from sqlqd.cli.output import Output
 from sqlqd.cli.session import Session
+from sqlqd.command.launch import missing
 from sqlqd.config import Config, Queue
-from sqlqd.launch import missing
 from sqlqd.model import Backoff
 from sqlqd.policy import backoff
 from sqlqd.printable import printable

@@ -7,12 +7,12 @@ import sys
 from functools import partial
 from types import TracebackType
 
-from sqlqd import exits, log, plan, presence, proc, systemd
+from sqlqd import exits, log, presence, proc, systemd
 from sqlqd.cli.failure import report
 from sqlqd.clock import SystemClock
 from sqlqd.config import Config
 from sqlqd.model import Lease, Selection, State
-from sqlqd.parent import Parent, Plot
+from sqlqd.parent import Parent, Plot, plan
 from sqlqd.relics import Relics, log_ended
 from sqlqd.seat import Child, Role
 from sqlqd.steward import steward

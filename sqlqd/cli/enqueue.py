@@ -9,7 +9,7 @@ from sqlqd.cli import values
 from sqlqd.cli.adding import PIECE, STANDARD_INPUT, Intake, Told, add_lines
 from sqlqd.cli.failure import Refused
 from sqlqd.cli.session import Session, unknown_queue
-from sqlqd.settings import Queue
+from sqlqd.config.settings import Queue
 
 _LONGEST_KEY = 500
 

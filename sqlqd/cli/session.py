@@ -50,7 +50,7 @@ class Session:
 
 def unknown_queue(name: str, configured: Iterable[str]) -> str:
     """What to tell a person who named a queue that is not configured."""
-    from sqlqd.tables import meant  # noqa: PLC0415 - only those who err pay for it
+    from sqlqd.config.tables import meant  # noqa: PLC0415 - only those who err pay for it
 
     names = list(configured)
     hint = meant(name, names)

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from sqlqd.board import Board, Cell
-from sqlqd.chores import CHECKPOINT_AFTER, Chores
 from sqlqd.model import Holder, NewJob, Rules
 from sqlqd.presence import Presence
 from sqlqd.seat import Role, Seat
+from sqlqd.steward.chores import CHECKPOINT_AFTER, Chores
 from sqlqd.store.sqlite import SqliteStore, open_store
 
 RULES = Rules("noop", lease=30.0)

@@ -13,9 +13,9 @@ from sqlqd.model import Holder, NewJob
 from sqlqd.presence import Presence
 from sqlqd.seat import Role, Seat
 from sqlqd.steward import Steward
+from sqlqd.steward.wakeup import Attention
 from sqlqd.store.base import Store
 from sqlqd.store.sqlite import open_store
-from sqlqd.wakeup import Attention
 from sqlqd.worker import Worker
 from tests.support.clocks import TwoHands
 from tests.support.faked_runs import FakedCommands

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 
 from sqlqd.clock import Clock
+from sqlqd.command.launch import Refusal
+from sqlqd.command.run import NotStarted, Run
 from sqlqd.config import Queue
-from sqlqd.launch import Refusal
 from sqlqd.model import Claim, Ended, Outcome
-from sqlqd.run import NotStarted, Run
 from tests.sim.ledger import Ledger, hold
 
 STUBBORN = '"stubborn"'

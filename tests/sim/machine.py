@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from sqlqd.launch import Refusal
+from sqlqd.command.launch import Refusal
 from sqlqd.model import Ended, NewJob, Selection, State
 from sqlqd.store.base import StoreBusy, StoreFailed
 from sqlqd.worker import Worker

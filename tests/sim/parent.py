@@ -3,10 +3,10 @@
 import math
 from collections.abc import Callable
 
-from sqlqd import plan
 from sqlqd.board import Board, Cell
 from sqlqd.clock import Clock
-from sqlqd.plan import Phase, Slot, Stamp
+from sqlqd.parent import plan
+from sqlqd.parent.plan import Phase, Slot, Stamp
 from sqlqd.seat import Role, Seat
 from tests.sim.processes import Process
 from tests.sim.queues import QUEUES

@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 
-from sqlqd import errand, plan, policy, worker
-from sqlqd.chores import Chores
+from sqlqd import policy, worker
 from sqlqd.model import Ended, Outcome, Release, Retry
-from sqlqd.plan import Limit
+from sqlqd.parent import plan
+from sqlqd.parent.plan import Limit
+from sqlqd.steward.chores import Chores
 from sqlqd.store import claiming, desk, leases, turns
 from sqlqd.store import statements as sql
 from sqlqd.store.sqlite import SqliteStore
+from sqlqd.worker import errand
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 

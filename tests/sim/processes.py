@@ -5,11 +5,11 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlqd.plan import Slot
+from sqlqd.parent.plan import Slot
 from sqlqd.seat import Seat
 from sqlqd.steward import Steward
+from sqlqd.steward.wakeup import Notices
 from sqlqd.store.sqlite import open_store
-from sqlqd.wakeup import Notices
 from sqlqd.worker import Worker
 from tests.sim.commands import Execution
 from tests.sim.edge import Edge, Killed, Meanwhile, Trouble

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sqlqd.launch import Refusal
+from sqlqd.command.launch import Refusal
 from sqlqd.model import Ended, NewJob
 from tests.sim.edge import Ill, Trouble
 from tests.sim.ground import silent_log

@@ -19,13 +19,13 @@ import apsw
 
 from sqlqd.config import Config, Daemon
 from sqlqd.model import Holder, Lease
-from sqlqd.plan import Slot
+from sqlqd.parent.plan import Slot
 from sqlqd.policy import LONGEST_BLOCK
 from sqlqd.presence import Presence
 from sqlqd.seat import Role
 from sqlqd.steward import Steward
+from sqlqd.steward.wakeup import Attention
 from sqlqd.store.sqlite import open_store
-from sqlqd.wakeup import Attention
 from sqlqd.worker import Worker
 from tests.sim.commands import Execution, Stage, Theatre
 from tests.sim.edge import Edge

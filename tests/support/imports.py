@@ -8,16 +8,12 @@ from pathlib import Path
 
 TIERS: tuple[frozenset[str], ...] = (
     frozenset({"model", "clock", "faults", "events", "exits", "board", "seat", "version"}),
-    frozenset(
-        {
-            *("config", "settings", "kinds", "tables", "tomlpos", "units", "payload"),
-            *("log", "logpipe", "render", "printable"),
-            *("policy", "plan", "proc", "tree", "systemd", "presence", "relics", "store"),
-        }
-    ),
-    frozenset({"command", "run", "launch", "streams", "output"}),
-    frozenset({"worker", "errand", "story", "patience", "steward", "chores", "bell", "wakeup"}),
-    frozenset({"parent", "crew"}),
+    frozenset({"config", "units", "printable", "policy", "log", "patience", "store"}),
+    frozenset({"proc", "tree", "systemd", "presence", "relics"}),
+    frozenset({"command"}),
+    frozenset({"worker"}),
+    frozenset({"steward"}),
+    frozenset({"parent"}),
     frozenset({"", "api", "producer"}),
     frozenset({"cli"}),
 )
@@ -31,7 +27,7 @@ OUTSIDE: Mapping[str, frozenset[str]] = {
     "structlog": frozenset({"log"}),
     "sdnotify": frozenset({"systemd"}),
     "click": frozenset({"cli"}),
-    "ctypes": frozenset({"tree", "wakeup"}),
+    "ctypes": frozenset({"tree", "steward"}),
     "pty": frozenset(),
     "sqlite3": frozenset(),
     "threading": frozenset(),

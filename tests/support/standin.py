@@ -12,11 +12,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from sqlqd import log, plan, proc, systemd
+from sqlqd import log, proc, systemd
 from sqlqd.board import Cell
 from sqlqd.clock import SystemClock
-from sqlqd.parent import Parent, Plot
-from sqlqd.plan import Limits
+from sqlqd.parent import Parent, Plot, plan
+from sqlqd.parent.plan import Limits
 from sqlqd.seat import ChildExit, Role, Seat
 
 CLOCK = SystemClock()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sqlqd import board, settings
-from sqlqd.config import ConfigDenied, ConfigError, load, locate
+from sqlqd import board
+from sqlqd.config import ConfigDenied, ConfigError, load, locate, settings
 from sqlqd.model import Backoff
 
 HEAD = '[daemon]\ndatabase = "queue.db"\n'

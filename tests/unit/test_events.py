@@ -5,7 +5,7 @@ import string
 from pathlib import Path
 
 from sqlqd.events import EVENTS, LEVELS
-from sqlqd.render import as_text
+from sqlqd.log.render import as_text
 
 SOURCES = Path(__file__).parents[2] / "sqlqd"
 PUBLIC = """

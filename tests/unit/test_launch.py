@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from sqlqd.command.launch import environment, missing, refused, unfit
 from sqlqd.config import Queue
-from sqlqd.launch import environment, missing, refused, unfit
 from sqlqd.model import Claim, Ended, Job
 
 

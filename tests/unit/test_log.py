@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from sqlqd import log
-from sqlqd.render import MAX_LINE
+from sqlqd.log.render import MAX_LINE
 
 
 @pytest.fixture(autouse=True)

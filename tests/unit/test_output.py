@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlqd.output import BURST, CUT, KEPT, LONGEST_LINE, Budget, Line, Lines, Tail
+from sqlqd.command.output import BURST, CUT, KEPT, LONGEST_LINE, Budget, Line, Lines, Tail
 
 
 def lines_of(*chunks: bytes, lines: Lines | None = None) -> list[str]:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlqd.payload import PayloadRefused, accept
+from sqlqd.cli.payload import PayloadRefused, accept
 
 GOOD = [
     "{}",

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlqd import plan
-from sqlqd.plan import End, Limits, Phase, Slot, Stamp, Step
+from sqlqd.parent import plan
+from sqlqd.parent.plan import End, Limits, Phase, Slot, Stamp, Step
 from sqlqd.proc import PARENT_SIGNALS
 from sqlqd.seat import ChildExit, Role
 

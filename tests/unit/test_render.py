@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlqd.events import EVENTS
-from sqlqd.render import MARK, MAX_LINE, as_json, as_text
+from sqlqd.log.render import MARK, MAX_LINE, as_json, as_text
 
 CORE = {"timestamp": "2026-12-01T03:41:28.691Z", "level": "info", "event": "job.output", "pid": 7}
 HOSTILE = '\n{"level":"info","event":"forged"}\r\x1b[2J\x00\u2028\u2029\x85\x9b31m\u202e\u2066\ufeff\ud800\t'

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sqlqd.config import load
-from sqlqd.settings import DAEMON_KEYS, QUEUE_KEYS
+from sqlqd.config.settings import DAEMON_KEYS, QUEUE_KEYS
 
 ROOT = Path(__file__).parents[2]
 INSTALLED = ROOT / "config" / "sqlqd.toml"

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from sqlqd.streams import Streams
+from sqlqd.command.streams import Streams
 
 
 @pytest.mark.parametrize("size", [0, 1, 65_536])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlqd.tomlpos import lines
+from sqlqd.config.tomlpos import lines
 
 TEXT = '''\
 # a comment with = and [brackets]

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlqd.bell import Bell
 from sqlqd.board import Board, Cell
 from sqlqd.seat import Role, Seat
-from sqlqd.wakeup import DEAF, DULL, LADDER, POLL_INTERVAL, Attention, Ladder, Notices
+from sqlqd.steward.bell import Bell
+from sqlqd.steward.wakeup import DEAF, DULL, LADDER, POLL_INTERVAL, Attention, Ladder, Notices
 
 
 def looks(ladder: Ladder, until: float) -> list[float]:

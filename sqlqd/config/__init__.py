@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sqlqd import tables
-from sqlqd.kinds import Path as Place
-from sqlqd.kinds import show
+from sqlqd.config import tables
+from sqlqd.config.kinds import Path as Place
+from sqlqd.config.kinds import show
+from sqlqd.config.settings import DAEMON_KEYS, QUEUE_KEYS, Config, Daemon, Queue
+from sqlqd.config.tables import Problem
 from sqlqd.printable import printable
-from sqlqd.settings import DAEMON_KEYS, QUEUE_KEYS, Config, Daemon, Queue
-from sqlqd.tables import Problem
 
 __all__ = ["Config", "ConfigDenied", "ConfigError", "Daemon", "Queue", "load", "locate"]
 
@@ -169,7 +169,7 @@ def _absolute(values: Mapping[str, Any], base: Path) -> dict[str, Any]:
 
 def _lines(path: Path, text: str, problems: Iterable[Problem]) -> list[str]:
     """The problems as `file:line: text`, in the order of the file."""
-    from sqlqd import tomlpos  # noqa: PLC0415 - only needed when something is wrong
+    from sqlqd.config import tomlpos  # noqa: PLC0415 - only needed when something is wrong
 
     known = tomlpos.lines(text)
     told = sorted((_line(known, at), f"{_where(at)}: {what}") for at, what in problems)

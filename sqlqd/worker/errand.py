@@ -10,17 +10,18 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
-from sqlqd import faults, story
+from sqlqd import faults
 from sqlqd.board import Cell
 from sqlqd.clock import Clock
+from sqlqd.command.launch import Refusal
+from sqlqd.command.run import Commands, NotStarted, Run, ended_by_stop
 from sqlqd.config import Config
-from sqlqd.launch import Refusal
 from sqlqd.model import Claim, Ended, Holder, Outcome, Rules, Taken, Verdict
 from sqlqd.patience import Patience
 from sqlqd.policy import judge
-from sqlqd.run import Commands, NotStarted, Run, ended_by_stop
 from sqlqd.seat import Seat
 from sqlqd.store.base import Store, StoreBusy, StoreError
+from sqlqd.worker import story
 
 FAREWELL = 3.0
 """Seconds that a worker which has to leave goes on trying to record a job's end."""

@@ -6,7 +6,7 @@ import socket
 import stat
 from collections.abc import Callable
 
-from sqlqd.render import MAX_LINE
+from sqlqd.log.render import MAX_LINE
 
 
 class LogPipe:

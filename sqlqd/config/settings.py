@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlqd import kinds, model, tables
-from sqlqd.tables import key
+from sqlqd import model
+from sqlqd.config import kinds, tables
+from sqlqd.config.tables import key
 
 _HOUR = 3600.0
 _DAY = 86_400.0

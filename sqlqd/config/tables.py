@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, field, fields
 from typing import Any, NamedTuple
 
-from sqlqd.kinds import Kind, Path, Unfit, show
+from sqlqd.config.kinds import Kind, Path, Unfit, show
 
 Problem = tuple[Path, str]
 """Where, as the keys that lead there, and what."""

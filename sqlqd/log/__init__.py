@@ -12,10 +12,10 @@ from typing import Any
 
 import structlog
 
-from sqlqd import render
 from sqlqd.clock import Clock, SystemClock
 from sqlqd.events import EVENTS
-from sqlqd.logpipe import LogPipe
+from sqlqd.log import render
+from sqlqd.log.pipe import LogPipe
 
 Fields = MutableMapping[str, Any]
 

@@ -12,13 +12,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sqlqd import launch, log, tree
+from sqlqd import log, tree
 from sqlqd.clock import Clock
+from sqlqd.command import launch
+from sqlqd.command.output import Line
+from sqlqd.command.run import NotStarted, Run, ended_by_stop
+from sqlqd.command.streams import Streams
 from sqlqd.config import Queue
 from sqlqd.model import Claim, Ended, Holder, Outcome
-from sqlqd.output import Line
-from sqlqd.run import NotStarted, Run, ended_by_stop
-from sqlqd.streams import Streams
 
 STRAYS_GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL for what a command left running."""

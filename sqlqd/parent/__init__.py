@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from signal import SIGTERM, SIGUSR1, Signals
 
-from sqlqd import exits, log, plan, proc, tree
+from sqlqd import exits, log, proc, tree
 from sqlqd.board import Cell
 from sqlqd.clock import Clock
-from sqlqd.crew import Crew, Exit
-from sqlqd.plan import End, Phase, Slot, Step
+from sqlqd.parent import plan
+from sqlqd.parent.crew import Crew, Exit
+from sqlqd.parent.plan import End, Phase, Slot, Step
 from sqlqd.presence import Presence
 from sqlqd.seat import Child, ChildExit, Role
 from sqlqd.systemd import Notices

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from signal import Signals
 
-from sqlqd import faults, plan, proc, tree
+from sqlqd import faults, proc, tree
 from sqlqd.board import Board, Cell
-from sqlqd.plan import Slot, Stamp
+from sqlqd.parent import plan
+from sqlqd.parent.plan import Slot, Stamp
 from sqlqd.seat import Child, Role, Seat
 
 _UID_BYTES = 8

@@ -4,8 +4,8 @@ import signal
 from collections.abc import Mapping
 from typing import Protocol
 
+from sqlqd.command.launch import Refusal
 from sqlqd.config import Queue
-from sqlqd.launch import Refusal
 from sqlqd.model import Claim, Ended, Outcome
 
 _INTERRUPTED = frozenset({128 + signal.SIGINT, 128 + signal.SIGTERM})

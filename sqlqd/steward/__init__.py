@@ -11,9 +11,7 @@ from contextlib import suppress
 from signal import SIGTERM
 
 from sqlqd import faults, log, proc
-from sqlqd.bell import Bell
 from sqlqd.board import Cell
-from sqlqd.chores import Chores, Clear
 from sqlqd.clock import Clock, SystemClock
 from sqlqd.config import Config
 from sqlqd.model import DaemonSeen
@@ -21,9 +19,11 @@ from sqlqd.patience import Patience
 from sqlqd.presence import Presence
 from sqlqd.relics import Relics, log_ended
 from sqlqd.seat import ChildExit, Seat
+from sqlqd.steward.bell import Bell
+from sqlqd.steward.chores import Chores, Clear
+from sqlqd.steward.wakeup import POLL_INTERVAL, Attention
 from sqlqd.store.base import Opener, Store, StoreDenied, StoreError, StoreForeign, StoreReplaced
 from sqlqd.version import VERSION
-from sqlqd.wakeup import POLL_INTERVAL, Attention
 from sqlqd.worker import OpenStore
 
 _LONGEST_SLEEP = 1.0

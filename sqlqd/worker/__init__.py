@@ -10,17 +10,18 @@ from enum import Enum
 from signal import Signals
 from typing import Protocol
 
-from sqlqd import faults, log, proc, story, tree
+from sqlqd import faults, log, proc, tree
 from sqlqd.board import Cell
 from sqlqd.clock import Clock, SystemClock
 from sqlqd.command import Programs
+from sqlqd.command.run import Commands
 from sqlqd.config import Config
-from sqlqd.errand import Bench, Errand, Halt, Urgency
 from sqlqd.model import Holder, Taken
 from sqlqd.patience import Patience
-from sqlqd.run import Commands
 from sqlqd.seat import ChildExit, Seat
 from sqlqd.store.base import Interrupted, Store, StoreDenied, StoreError, StoreForeign, StoreReplaced
+from sqlqd.worker import story
+from sqlqd.worker.errand import Bench, Errand, Halt, Urgency
 
 _LONGEST_WAIT = 3600.0
 

@@ -5,7 +5,7 @@ import os
 import select
 from collections.abc import Iterator, Mapping
 
-from sqlqd.output import Budget, Line, Lines, Tail
+from sqlqd.command.output import Budget, Line, Lines, Tail
 
 _AT_ONCE = 64 * 1024
 _READS_A_STEP = 4
