@@ -1,10 +1,17 @@
-"""For all tests: what they may take for granted on any machine."""
+"""For all tests: what they may take for granted on any machine, however they were started."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
-# The system's sqlite3 shell where there is one, else the stand-in; and some python3.
+# The system's own sqlite3 shell and kill where there are such, else the stand-ins; and some python3.
 os.environ["PATH"] = os.pathsep.join(
     [os.environ["PATH"], str(Path(__file__).parent / "support" / "bin"), str(Path(sys.executable).parent)]
 )
+
+# What was started by nohup or in the background ignores these, and so would every program that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+    signal.signal(number, signal.SIG_DFL)
+signal.pthread_sigmask(signal.SIG_SETMASK, ())
