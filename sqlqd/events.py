@@ -79,7 +79,9 @@ EVENTS = {
     ),
     "job.output": Event(INFO, "5ba731dd54094f4e8112057ace117902", "{queue} {job_id:.8} | {line}"),
     "job.lost": Event(
-        WARNING, "7d6982259b6543d99a8e9d3d602d4e93", "{count} jobs of workers that died can be claimed again"
+        WARNING,
+        "7d6982259b6543d99a8e9d3d602d4e93",
+        "jobs of dead workers, free to be claimed again: {count}",
     ),
     "queue.paused": Event(INFO, "04e46a87835842c7871de69e31439ab7", "queue {queue} paused"),
     "queue.resumed": Event(INFO, "41cf5c93e0d84ceabfc1ac38b2b90c5c", "queue {queue} resumed"),
@@ -92,7 +94,7 @@ EVENTS = {
     "queue.unknown": Event(
         WARNING,
         "cb0529a32c224a5faa1fc87c27830530",
-        "{count} jobs wait in queue {queue}, which is not configured",
+        "jobs wait in queue {queue}, which is not configured: {count}",
     ),
     "schedule.skipped": Event(
         WARNING, "bb3763c6a984470082d9deaa3998c411", "schedule {schedule} skipped a run: {reason}"
@@ -125,6 +127,11 @@ EVENTS = {
         "no notice of new jobs, looking every {interval_seconds} s: {reason}",
     ),
     "tree.remains": Event(ERROR, "cf9a868a902a4d84a87b73b68c68e3ca", "a process does not end: {reason}"),
+    "daemon.shared": Event(
+        WARNING,
+        "6f2eceeeb6544cfc9181b38d6e67df13",
+        "{database} is also used by other daemons, each with workers of its own: {count}",
+    ),
     "relics.ended": Event(
         WARNING,
         "b5d2e8cba6694edb8f52af40b2500c4b",

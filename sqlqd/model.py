@@ -10,6 +10,8 @@ from enum import Enum
 DEFAULT_MAX_ATTEMPTS = 20
 DEFAULT_MAX_CRASHES = 3
 PRIORITIES = range(-100, 101)
+SHORTEST_PREFIX = 6
+"""Characters of an id that stand for it where no other begins so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,3 +383,5 @@ class Touched:
 
     jobs: tuple[Record, ...]
     skipped: tuple[tuple[str, str], ...] = ()
+    freed: bool = False
+    """Whether the queue named by the selection was held, and is no longer."""

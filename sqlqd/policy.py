@@ -97,7 +97,8 @@ def _not_started(outcome: Outcome, claim: Claim, now: float) -> Release:
     if not outcome.lasting:
         return Release(reason(outcome), at=now + PASSING_PAUSE)
     pause = block_pause(claim.blocks)
-    return Release(reason(outcome), at=now + pause, block=pause)
+    # The queue waits, not the job: once the command is mended it can start at once.
+    return Release(reason(outcome), block=pause)
 
 
 def _capped(rule: Backoff, exponent: int) -> float:

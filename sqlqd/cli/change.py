@@ -110,6 +110,8 @@ class _Change:
                     output.json(records.as_json(job))
             else:
                 output.line(text)
+            if touched.freed:
+                output.line("the queue is no longer held")
         if self._print_jobs:
             # Standard output has a document a line and nothing else.
             tell(text)

@@ -3,6 +3,7 @@
 import os
 import pwd
 import random
+import re
 import shutil
 from dataclasses import replace
 from typing import Any
@@ -18,6 +19,19 @@ from sqlqd.policy import backoff
 from sqlqd.printable import printable
 from sqlqd.store.library import is_safe, version
 from sqlqd.units import spell, spell_size
+
+_PROGRAM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+"""A word of a shell's line that names nothing but a program, where it is none of the shell's own."""
+
+_SHELLS_OWN = frozenset(
+    {
+        *("alias", "bg", "break", "case", "cd", "command", "continue", "echo", "eval"),
+        *("exec", "exit", "export", "false", "fg", "for", "getopts", "hash", "if"),
+        *("jobs", "kill", "local", "printf", "pwd", "read", "readonly", "return", "set"),
+        *("shift", "test", "time", "times", "trap", "true", "type", "ulimit", "umask"),
+        *("unalias", "unset", "until", "wait", "while"),
+    }
+)
 
 
 @click.command(short_help="Validate the configuration and say what is in force.")
@@ -156,19 +170,14 @@ def _warnings(config: Config) -> list[str]:
     if not config.queues:
         warnings.append("no queue is configured: nothing will run")
     for queue in config.queues.values():
-        warnings += [f"queue {queue.name}: {text}" for text in _queue_warnings(config, queue)]
-    return warnings
+        warnings += [f"queue {queue.name}: {text}" for text in _queue_warnings(queue)]
+    return warnings + _takes_all(config)
 
 
-def _queue_warnings(config: Config, queue: Queue) -> list[str]:
+def _queue_warnings(queue: Queue) -> list[str]:
     warnings: list[str] = []
     if queue.timeout == float("inf"):
         warnings.append("no timeout: a command that hangs holds its worker for ever")
-    takes_all = queue.concurrency is None or queue.concurrency >= config.daemon.workers
-    if takes_all and len(config.queues) > 1:
-        warnings.append(
-            f"it can take every worker; a concurrency below {config.daemon.workers} keeps some free"
-        )
     if not queue.cwd.is_dir():
         warnings.append(f"its directory {queue.cwd} does not exist")
     if problem := _command_problem(queue):
@@ -176,15 +185,32 @@ def _queue_warnings(config: Config, queue: Queue) -> list[str]:
     return warnings
 
 
+def _takes_all(config: Config) -> list[str]:
+    """Queues that may leave no worker for the others."""
+    most = config.daemon.workers
+    names = [name for name, q in config.queues.items() if q.concurrency is None or q.concurrency >= most]
+    if not names or len(config.queues) == 1:
+        return []
+    whom = f"queue {names[0]}: it" if len(names) == 1 else f"queues {', '.join(names)}: each"
+    return [f"{whom} can take every worker; a concurrency below {most} keeps some free"]
+
+
+def _unknown_word(queue: Queue) -> str | None:
+    """The first word of a shell's line where it can only be a program's name and there is none."""
+    word = next(iter(str(queue.command).split()), "")
+    if not _PROGRAM.fullmatch(word) or word in _SHELLS_OWN or shutil.which(word, path=queue.env.get("PATH")):
+        return None
+    return f"PATH has no {word}"
+
+
 def _command_problem(queue: Queue) -> str | None:
-    """Why the command cannot be started by this user; of a shell's only a first word that is a path."""
+    """Why the command cannot be started by this user; of a shell's line its first word is looked at."""
     if isinstance(queue.command, str):
         refusal = missing(queue)
-        return refusal.detail if refusal else None
+        return refusal.detail if refusal else _unknown_word(queue)
     program = queue.command[0]
     if "/" in program:
         program = os.fspath(queue.cwd / program)
     if shutil.which(program, path=queue.env.get("PATH")):
         return None
-    where = "this user can execute no" if "/" in program else "PATH has no"
-    return f"{where} {program}"
+    return f"this user cannot execute {program}" if "/" in program else f"PATH has no {program}"

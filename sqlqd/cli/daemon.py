@@ -4,6 +4,7 @@ import gc
 import os
 import signal
 import sys
+from contextlib import suppress
 from functools import partial
 from types import TracebackType
 
@@ -16,7 +17,7 @@ from sqlqd.parent import Parent, Plot, plan
 from sqlqd.relics import Relics, log_ended
 from sqlqd.seat import Child, Role
 from sqlqd.steward import steward
-from sqlqd.store.base import StoreError
+from sqlqd.store.base import StoreBusy, StoreError
 from sqlqd.store.library import is_safe, version
 from sqlqd.store.sqlite import open_store
 from sqlqd.worker import work
@@ -86,6 +87,10 @@ def _prepare(config: Config) -> int:
         store = open_store(
             daemon.database, clock, busy_timeout=daemon.busy_timeout, create=True, migrate=True
         )
+        for queue in config.queues:
+            # Whoever starts a daemon may have mended what held it. Under a lock that ends by itself.
+            with suppress(StoreBusy):
+                store.unblock(queue)
         running = store.find(Selection(states=frozenset({State.RUNNING})))
         held = [Lease(job.id, job.locked_by or "") for job in running]
         store.close()

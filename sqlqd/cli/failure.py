@@ -34,6 +34,9 @@ def report(error: BaseException) -> int:
     """Tell what happened and return the exit status that stands for it."""
     if isinstance(error, click.exceptions.Exit):
         return error.exit_code
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        error.show()
+        return exits.USAGE
     if isinstance(error, click.Abort):
         return exits.INTERRUPTED
     if isinstance(error, ReaderLeft):

@@ -61,7 +61,7 @@ def line(record: Record, now: float) -> str:
     when = _when(record)
     text = (
         f"{printable(record.id)[:_ID]:{_ID}}  {fit(record.queue, _QUEUE):{_QUEUE}}  "
-        f"{record.state.value:{_STATE}}  {tries:>5}  "
+        f"{record.outcome or record.state.value:{_STATE}}  {tries:>5}  "
         f"{'' if when is None else beside(when, now):{_WHEN}}  "
     )
     return (text + fit(record.key or "", WIDTH - len(text))).rstrip()

@@ -10,7 +10,7 @@ import click
 from sqlqd.cli import values
 from sqlqd.cli.failure import Refused
 from sqlqd.cli.session import Session, unknown_queue
-from sqlqd.model import Selection, State
+from sqlqd.model import SHORTEST_PREFIX, Selection, State
 
 if TYPE_CHECKING:
     from sqlqd.store.base import Store
@@ -136,4 +136,6 @@ def missing(asked: Sequence[str], found: Iterable[str]) -> list[str]:
 def no_such(ids: Sequence[str]) -> str:
     """What to tell of ids that no job has."""
     more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
-    return f"no such job: {', '.join(ids[:_NAMED])}{more}"
+    short = any(len(each) < SHORTEST_PREFIX for each in ids)
+    hint = f"; a prefix needs at least {SHORTEST_PREFIX} characters" if short else ""
+    return f"no such job: {', '.join(ids[:_NAMED])}{more}{hint}"

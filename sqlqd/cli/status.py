@@ -113,6 +113,11 @@ def _daemon_lines(config: Config, alive: list[int], daemons: list[DaemonSeen]) -
         for each in daemons
         if each.config != str(config.path)
     ]
+    lines += [
+        f"          pid {each.pid} began before the configuration was changed: restart it to use this one"
+        for each in daemons
+        if each.config == str(config.path) and each.loaded_at < config.path.stat().st_mtime
+    ]
     return [
         *(lines or ["daemon    not running"]),
         f"config    {printable(str(config.path))}",
@@ -140,6 +145,7 @@ def _notes(config: Config, queue: QueueCount, now: float) -> list[str]:
         notes.append(f"paused{end}")
     if queue.blocked_until is not None and queue.blocked_until > now:
         notes.append(f"held for {spell(queue.blocked_until - now)}: {queue.blocked_reason}")
+        notes.append(f"once that is mended: sqlqd retry --queue {queue.name}")
     waited = _age(queue.oldest_ready_at, now)
     if waited is not None and waited >= 1:
         notes.append(f"the oldest ready job waits for {spell(waited)}")

@@ -173,6 +173,9 @@ class Parent:
         try:
             self._presence = Presence(self._plot.database)
             self._presence.announce(os.getpid())
+            others = len(self._presence.living())
+            if others:
+                log.event("daemon.shared", count=others, database=str(self._plot.database))
         except OSError as error:
             denied = error.errno in (errno.EACCES, errno.EPERM)
             status = exits.DENIED if denied else exits.IO

@@ -212,7 +212,8 @@ def _worker_limit(slot: Slot, stamp: Stamp) -> Limit:
     if stamp.lease_end:
         return Limit(stamp.lease_end - margin(stamp.lease), "it does not renew its lease")
     if not stamp.busy:
-        return Limit(slot.told_at + IDLE_PATIENCE, "it does not leave")
+        # From its last beat: it may have had a job to the end until just now.
+        return Limit(max(slot.told_at, stamp.beat) + IDLE_PATIENCE, "it does not leave")
     return Limit()
 
 

@@ -186,7 +186,10 @@ class Store(Protocol):
         ...
 
     def retry(self, selection: Selection, *, dry_run: bool = False) -> Touched:
-        """Dead jobs live again with fresh attempts; those waiting in backoff are due now."""
+        """Dead jobs live again with fresh attempts; those waiting in backoff are due now.
+
+        A queue that the selection names is no longer held for a command that could not be started.
+        """
         ...
 
     def cancel(self, selection: Selection, *, dry_run: bool = False) -> Touched:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from sqlqd.model import Record, Selection, State, Touched
+from sqlqd.model import SHORTEST_PREFIX, Record, Selection, State, Touched
 from sqlqd.store import statements as sql
 from sqlqd.store.database import Database, Moment
 from sqlqd.store.ledger import count
@@ -41,6 +41,12 @@ _DELETE_DEAD = "DELETE FROM dead_jobs WHERE rowid = ?"
 
 
 _NEVER_FAILED = "is scheduled and has not failed"
+
+
+def _unknown(given: str) -> str:
+    if len(given) < SHORTEST_PREFIX:
+        return f"no such job; a prefix needs at least {SHORTEST_PREFIX} characters"
+    return "no such job"
 
 
 class _Verb(NamedTuple):
@@ -129,7 +135,7 @@ class _Work:
                 continue
             jobs = [placed for place in found for placed in at(self._database, place, self._selection, now)]
             if not jobs:
-                step.skipped.append((given, "is not in the selection" if found else "no such job"))
+                step.skipped.append((given, "is not in the selection" if found else _unknown(given)))
             for placed in jobs:
                 self._treat(placed, step, now)
         return step

@@ -92,6 +92,9 @@ def _cannot_open(error: Exception, path: Path) -> StoreError:
 
 
 def _read_only(error: Exception, path: Path) -> StoreError:
+    for beside in (path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
+        if beside.exists() and not os.access(beside, os.W_OK):
+            return StoreDenied(f"no permission to write {beside}; give it the mode and owner of {path.name}")
     if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
         return StoreFailed(f"{path} is read-only; see how its file system is mounted")
     return _denied(error, path)

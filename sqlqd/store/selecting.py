@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from sqlqd.model import Attempt, Record, Selection, State
+from sqlqd.model import SHORTEST_PREFIX, Attempt, Record, Selection, State
 from sqlqd.store.base import StoreError
 from sqlqd.store.database import Database, Moment, Row
 
@@ -11,7 +11,7 @@ PAGE = 200
 """Jobs read or changed in one transaction, so that nobody waits long for the lock."""
 
 LAST_ROW = (1 << 63) - 1
-SHORTEST_PREFIX = 6
+
 _LAST_CHARACTER = "\U0010ffff"
 
 LIVE = "live"

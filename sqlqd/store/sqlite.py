@@ -3,6 +3,7 @@
 import math
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from sqlqd.clock import Clock
@@ -129,12 +130,17 @@ class SqliteStore:
     def unblock(self, queue: str) -> None:
         """A command of the queue could be started. Tries for the lock once, as `renew` does."""
 
+        self._free(queue, Wait.NEVER)
+
+    def _free(self, queue: str, wait: Wait) -> bool:
         def body(_: Moment) -> None:
             self._database.run(sql.UNBLOCK, (queue,))
             self._database.run(sql.FORGET_QUEUE, (queue,))
 
-        if self._database.read(lambda _: self._database.one(sql.IS_BLOCKED, (queue,))):
-            self._database.write(body, synced=False, wait=Wait.NEVER)
+        held = self._database.read(lambda _: self._database.one(sql.IS_BLOCKED, (queue,))) is not None
+        if held:
+            self._database.write(body, synced=False, wait=wait)
+        return held
 
     # Upkeep: processes.
 
@@ -241,7 +247,10 @@ class SqliteStore:
 
     def retry(self, selection: Selection, *, dry_run: bool = False) -> Touched:
         """Dead jobs live again with fresh attempts; those waiting in backoff are due now."""
-        return desk.retry(self._database, selection, dry_run=dry_run)
+        touched = desk.retry(self._database, selection, dry_run=dry_run)
+        if selection.queue is None or dry_run:
+            return touched
+        return replace(touched, freed=self._free(selection.queue, Wait.PATIENT))
 
     def cancel(self, selection: Selection, *, dry_run: bool = False) -> Touched:
         """Take waiting jobs away, each recorded as cancelled; running ones are skipped."""

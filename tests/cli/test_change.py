@@ -162,3 +162,17 @@ def test_on_a_terminal_20_go_without_a_question_and_more_with_yes(desk: Desk) ->
         os.close(ours)
         assert done.returncode == 0
         assert states(desk) == {}
+
+
+def test_too_short_a_prefix_is_told_from_an_unknown_id(desk: Desk) -> None:
+    job = desk.good("enqueue", "mail").out.strip()
+    refused = desk.run("cancel", job[:5])
+    assert refused.code == 1
+    assert "at least 6 characters" in refused.err
+
+
+def test_a_cancelled_job_is_listed_as_what_it_is(desk: Desk) -> None:
+    job = desk.good("enqueue", "mail").out.strip()
+    desk.good("cancel", job)
+    (_, line) = desk.good("list", "--state", "done").out.splitlines()
+    assert line.split()[2] == "cancelled"

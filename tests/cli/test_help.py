@@ -6,6 +6,7 @@ import click
 import pytest
 
 from sqlqd.cli import VERBS, sqlqd
+from tests.support.shell import Desk
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:
@@ -30,3 +31,9 @@ def test_a_verb_has_help_and_so_have_its_options(name: str, command: click.Comma
 @pytest.mark.parametrize(("name", "command"), list(commands()))
 def test_a_verb_takes_the_configuration(name: str, command: click.Command) -> None:
     assert any("--config" in option.opts and "-c" in option.opts for option in command.params)
+
+
+def test_nothing_said_shows_the_help_as_it_is_meant_to_be_read(desk: Desk) -> None:
+    shown = desk.run()
+    assert shown.code == 2
+    assert "\n  enqueue " in shown.err

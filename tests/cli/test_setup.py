@@ -123,6 +123,33 @@ concurrency = 1
     assert desk.good("check").out.count("warning: ") == len(warnings)
 
 
+def test_check_warns_once_of_all_queues_that_can_take_every_worker(desk: Desk) -> None:
+    said = [text for text in desk.good("check", "--json").json["warnings"] if "every worker" in text]
+    assert said == [
+        "queues mail, json, small: each can take every worker; a concurrency below 2 keeps some free"
+    ]
+
+
+def test_check_knows_a_program_that_no_shell_would_find(desk: Desk) -> None:
+    desk.config.write_text("""
+[daemon]
+database = "queue.db"
+[defaults]
+timeout = 10
+concurrency = 1
+[queues.gone]
+command = "no-such-program-at-all --x | cat"
+[queues.own]
+command = "exec cat"
+[queues.variable]
+command = "A=1 cat"
+[queues.group]
+command = "{ cat; }"
+""")
+    said = [text for text in desk.good("check", "--json").json["warnings"] if "PATH" in text]
+    assert said == ["queue gone: PATH has no no-such-program-at-all"]
+
+
 def test_schema_is_enough_for_an_applications_own_migrations(tmp_path: Path) -> None:
     ddl = subprocess.run([SQLQD, "schema"], capture_output=True, check=True, text=True).stdout
     # The system's own SQLite, in a process of its own.

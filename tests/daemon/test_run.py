@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sqlqd import exits
-from tests.support.daemon import Daemon, alive, children, until
+from tests.support.daemon import SQLQD, Daemon, alive, children, until
 
 QUEUES = """
 [defaults]
@@ -210,3 +210,49 @@ def test_a_database_that_is_newer_or_not_ours_ends_it_at_once(daemon: Daemon) ->
     assert daemon.ended() == exits.FAILED
     assert len(daemon.log.splitlines()) == 1
     assert "READY=1" not in daemon.notices
+
+
+def test_a_job_that_ends_long_after_the_stop_leaves_no_complaint(daemon: Daemon) -> None:
+    daemon.start()
+    daemon.insert("sleep", "4")
+    daemon.event("job.started")
+    assert daemon.stop() == exits.OK
+    assert daemon.events("job.finished")
+    assert not daemon.events("worker.stuck")
+
+
+def test_a_second_daemon_says_that_it_is_not_alone(daemon: Daemon, tmp_path: Path) -> None:
+    daemon.start()
+    other = tmp_path / "other"
+    other.mkdir()
+    with Daemon(other, command=(*SQLQD, "-c", str(daemon.config), "run")).start() as second:
+        assert second.event("daemon.shared")["count"] == 1
+    assert not daemon.events("daemon.shared")
+
+
+def test_a_held_queue_is_free_once_somebody_says_that_it_is_mended(daemon: Daemon) -> None:
+    program = daemon.home / "program"
+    with daemon.config.open("a") as config:
+        config.write(f'[queues.late]\ncommand = ["{program}"]\n')
+    daemon.start()
+    job = daemon.insert("late")
+    daemon.event("queue.blocked")
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    assert "no longer held" in daemon.sqlqd("retry", "--queue", "late").stdout
+    # The hold itself would have lasted for five seconds.
+    daemon.event("job.finished", patience=4, job_id=job)
+
+
+def test_a_start_frees_held_queues(daemon: Daemon) -> None:
+    program = daemon.home / "program"
+    with daemon.config.open("a") as config:
+        config.write(f'[queues.late]\ncommand = ["{program}"]\n')
+    daemon.start()
+    job = daemon.insert("late")
+    daemon.event("queue.blocked")
+    assert daemon.stop() == exits.OK
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    daemon.start()
+    daemon.event("job.finished", job_id=job)

@@ -106,6 +106,11 @@ def test_an_idle_worker_that_is_told_to_leave_must() -> None:
     assert plan.limit(worker(told_at=NOW), IDLE).at == NOW + plan.IDLE_PATIENCE
 
 
+def test_a_worker_that_had_a_job_until_long_after_it_was_told_has_the_same_time_to_leave() -> None:
+    done = replace(IDLE, beat=NOW + 10)
+    assert plan.limit(worker(told_at=NOW), done).at == NOW + 10 + plan.IDLE_PATIENCE
+
+
 def test_a_steward_is_judged_by_its_beat_and_leaves_at_once() -> None:
     assert plan.limit(steward(), IDLE).at == IDLE.beat + plan.STEWARD_PATIENCE
     assert plan.limit(steward(told_at=NOW), IDLE).at == NOW + plan.LEAVE_PATIENCE

@@ -69,8 +69,8 @@ def test_cancelled_is_cancelled() -> None:
 def test_a_command_at_fault_holds_its_queue_ever_longer() -> None:
     end = outcome(Ended.NOT_STARTED, detail="no such file", lasting=True)
     first, later = verdict(end), verdict(end, blocks=3)
-    assert first == Release("no such file", at=NOW + 5.0, block=5.0)
-    assert later == Release("no such file", at=NOW + 40.0, block=40.0)
+    assert first == Release("no such file", block=5.0)
+    assert later == Release("no such file", block=40.0)
 
 
 def test_a_passing_lack_holds_the_job_alone() -> None:

@@ -61,5 +61,6 @@ def test_ids_and_prefixes_that_nothing_answers_to_are_found() -> None:
 
 
 def test_not_more_are_named_than_a_line_holds() -> None:
-    assert no_such(["a", "b"]) == "no such job: a, b"
-    assert no_such([str(n) for n in range(7)]).endswith("and 2 more")
+    assert no_such(["abcdef", "ghijkl"]) == "no such job: abcdef, ghijkl"
+    assert no_such([str(100_000 + n) for n in range(7)]).endswith("and 2 more")
+    assert no_such(["abcde"]).endswith("at least 6 characters")
