@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib.util import find_spec
 
 from tests.support.shell import Desk
 
@@ -42,3 +43,7 @@ def test_enqueue_loads_nothing_heavy(desk: Desk) -> None:
     assert status == "0"
     assert {name for name in loaded if name in HEAVY or name.split(".")[0] in HEAVY} == set()
     assert {name for name in OURS_NOT_NEEDED if f"sqlqd.{name}" in loaded} == set()
+
+
+def test_what_is_not_needed_is_called_by_its_name() -> None:
+    assert {name for name in OURS_NOT_NEEDED if find_spec(f"sqlqd.{name}") is None} == set()

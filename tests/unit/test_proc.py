@@ -100,7 +100,7 @@ def test_no_fork_with_an_open_database() -> None:
         try:
             proc.fork(lambda: 0)
         except RuntimeError as error:
-            print(error)
+            print(error, flush=True)
         connection.close()
         pid, pidfd = proc.fork(lambda: 5)
         import os
