@@ -18,11 +18,11 @@ HEAVY = {
         "sqlite3",
         "socket",
     ),
-    *("shutil", "tempfile", "ctypes", "select", "shlex", "traceback", "pwd"),
+    *("shutil", "tempfile", "ctypes", "select", "shlex", "traceback"),
 }
 OURS_NOT_NEEDED = {
-    *("worker", "steward", "parent", "plan", "crew", "proc", "tree", "command", "launch", "log", "events"),
-    *("wakeup", "systemd", "presence", "policy", "tomlpos", "cli.run", "cli.status", "cli.inspect"),
+    *("worker", "steward", "parent", "proc", "tree", "command", "log", "events", "relics", "patience"),
+    *("systemd", "presence", "policy", "config.tomlpos", "cli.run", "cli.status", "cli.inspect"),
     *("cli.change", "cli.check", "cli.setup", "cli.selection", "cli.records", "cli.moments"),
 }
 
