@@ -138,7 +138,7 @@ class Ending:
         """Signal and reap what is there. True: nothing is left but the leader's zombie, or it gave up."""
         leader = self._leader if self._leader_has_ended() else None
         found = [member for member in below(self._spared) if member.pid != leader]
-        if not found:
+        if not found and (self._leader is not None or self._spared or childless()):
             return True
         members = [member for member in found if not self._over(member)]
         alive = [member for member in members if not member.zombie or member.parent == os.getpid()]

@@ -219,9 +219,21 @@ class Command:
         ending = self._ending
         if ending is None or now < ending.due or not ending.step(now):
             return False
-        if self._status is None and not ending.remains:
+        if ending.remains:
+            return True
+        if self._status is None:
             self._look(now)
-        return self._status is not None or bool(ending.remains)
+        if self._status is None:
+            return False
+        return self._reaped or self._confirmed(now)
+
+    def _confirmed(self, now: float) -> bool:
+        """Whether the kernel, too, knows of no child: what forks fast enough can be between two looks."""
+        self._reap()
+        if self._spared or tree.childless():
+            return True
+        self._begin_ending(now, 0.0)
+        return False
 
     def _reap(self) -> None:
         """Take the zombie's status and times; from here on its number may be another's."""
