@@ -126,6 +126,10 @@ def main(name: str, seed: str, home: Path) -> None:
         except Refused as reason:
             refused.add(str(reason))
             time.sleep(_AFTER_REFUSAL)
+        except BlockingIOError:
+            # Whatever else runs on this machine has left no process to be had.
+            refused.add("no-process")
+            time.sleep(_AFTER_REFUSAL)
         time.sleep(chance.uniform(0.0, _PAUSE))
         while ground.hold.exists() and not stopped:
             time.sleep(0.05)
