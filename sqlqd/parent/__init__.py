@@ -105,12 +105,13 @@ class Parent:
             return
         self._phase = Phase.DRAINING
         self._end_by = now + self._plot.limits.drain
-        self._notices.stopping()
-        log.event("daemon.stopping", reason=reason)
-        if self._preparing is not None:
-            proc.send(self._preparing[1], SIGTERM)
+        # The workers first: while others are told, none of them begins another job.
         for slot in self._occupied(Role.WORKER):
             self._tell_to_leave(slot, now)
+        if self._preparing is not None:
+            proc.send(self._preparing[1], SIGTERM)
+        self._notices.stopping()
+        log.event("daemon.stopping", reason=reason)
 
     def _end(self, now: float) -> None:
         self._phase = Phase.KILLING

@@ -53,6 +53,15 @@ def children(pid: int) -> list[int]:
         return []
 
 
+def _record(line: str) -> dict[str, Any] | None:
+    """The record of a line; None for what is none, or not whole: a writer's death may cut one short."""
+    try:
+        found: dict[str, Any] = json.loads(line[max(0, line.rfind('{"timestamp"')) :])
+    except json.JSONDecodeError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
 class Daemon:
     """One daemon's home: its configuration, database, log and what it tells systemd."""
 
@@ -159,7 +168,7 @@ class Daemon:
 
     def events(self, name: str = "", **fields: Any) -> list[dict[str, Any]]:
         """The records of one event, with these fields."""
-        records = [json.loads(line) for line in self.log.splitlines() if line.startswith("{")]
+        records = [record for line in self.log.splitlines() if (record := _record(line))]
         return [
             record
             for record in records
