@@ -251,7 +251,7 @@ class Database:
 
     def _log_size(self) -> int:
         try:
-            return Path(f"{self.path}-wal").stat().st_size
+            return Path(f"{os.path.realpath(self.path)}-wal").stat().st_size
         except OSError:
             return 0
 

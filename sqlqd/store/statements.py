@@ -198,7 +198,9 @@ INSERT INTO sqlqd_counters (queue, slot, outcome, n) SELECT queue, ?2, 'lost', 1
 ON CONFLICT (queue, slot, outcome) DO UPDATE SET n = n + 1
 """
 
-END_LEASE = "UPDATE jobs SET locked_until = ?, lost = 1, crashes = crashes + ? WHERE rowid = ?"
+END_LEASE = (
+    "UPDATE jobs SET locked_until = ?, lost = 1, crashes = min(crashes + ?, 1000000000) WHERE rowid = ?"
+)
 
 # What waits.
 
@@ -251,14 +253,16 @@ SURPLUS_DONE = "SELECT number FROM done_jobs WHERE number <= (SELECT max(number)
 
 DELETE_DONE = "DELETE FROM done_jobs WHERE number = ?"
 
-OLD_COUNTERS = "SELECT queue, slot, outcome, n FROM sqlqd_counters WHERE slot > 0 AND slot < ? LIMIT ?"
+OLD_COUNTERS = (
+    "SELECT CAST(queue AS BLOB), slot, outcome, n FROM sqlqd_counters WHERE slot > 0 AND slot < ? LIMIT ?"
+)
 
 FOLD_COUNTER = """
-INSERT INTO sqlqd_counters (queue, slot, outcome, n) VALUES (?, 0, ?, ?)
+INSERT INTO sqlqd_counters (queue, slot, outcome, n) VALUES (CAST(? AS TEXT), 0, ?, ?)
 ON CONFLICT (queue, slot, outcome) DO UPDATE SET n = n + excluded.n
 """
 
-DELETE_COUNTER = "DELETE FROM sqlqd_counters WHERE queue = ? AND slot = ? AND outcome = ?"
+DELETE_COUNTER = "DELETE FROM sqlqd_counters WHERE queue = CAST(? AS TEXT) AND slot = ? AND outcome = ?"
 
 ATTEMPTS_FROM = """
 SELECT entry, EXISTS (SELECT 1 FROM jobs WHERE id = job_id)
