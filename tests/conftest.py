@@ -5,6 +5,8 @@ import signal
 import sys
 from pathlib import Path
 
+import pytest
+
 # The system's own sqlite3 shell and kill where there are such, else the stand-ins; and some python3.
 os.environ["PATH"] = os.pathsep.join(
     [os.environ["PATH"], str(Path(__file__).parent / "support" / "bin"), str(Path(sys.executable).parent)]
@@ -15,3 +17,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
     signal.signal(number, signal.SIG_DFL)
 signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where two run side by side: keep a file's tests in one process, and all on the booted machine."""
+    for item in items:
+        booted = "machine" in getattr(item, "fixturenames", ())
+        item.add_marker(pytest.mark.xdist_group("booted" if booted else str(item.path)))
