@@ -14,7 +14,7 @@ QUEUES = """
 [queues.long]
 command = "echo began >> runs; sleep 10; echo ended >> runs"
 cwd = "."
-lease = "4s"
+lease = "5s"
 """
 
 _LOCKS = """

@@ -43,8 +43,8 @@ def lease_end(worker: LoneWorker, job: str) -> float:
 def locked(database: Path) -> Iterator[None]:
     """Somebody else's process holds the database's write lock."""
     script = (
-        "import apsw,sys;c=apsw.Connection(sys.argv[1]);c.execute('BEGIN IMMEDIATE');print('ok',flush=True);"
-        "sys.stdin.read()"
+        "import apsw,sys;c=apsw.Connection(sys.argv[1]);c.set_busy_timeout(10000);"
+        "c.execute('BEGIN IMMEDIATE');print('ok',flush=True);sys.stdin.read()"
     )
     holder = subprocess.Popen(
         [sys.executable, "-c", script, str(database)],
