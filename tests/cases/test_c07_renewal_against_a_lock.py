@@ -14,7 +14,7 @@ QUEUES = """
 [queues.long]
 command = "echo began >> runs; sleep 10; echo ended >> runs"
 cwd = "."
-lease = "5s"
+lease = "4s"
 """
 
 _LOCKS = """
