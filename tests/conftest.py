@@ -3,9 +3,12 @@
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.support.booted import Machine, booted, hindrance, unless
 
 # The system's own sqlite3 shell and kill where there are such, else the stand-ins; and some python3.
 os.environ["PATH"] = os.pathsep.join(
@@ -24,3 +27,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         booted = "machine" in getattr(item, "fixturenames", ())
         item.add_marker(pytest.mark.xdist_group("booted" if booted else str(item.path)))
+
+
+@pytest.fixture(scope="session")
+def machine() -> Iterator[Machine]:
+    """One machine under systemd for all tests: they keep apart by the names of their services."""
+    unless(hindrance(), os.environ)
+    with booted() as machine:
+        yield machine
