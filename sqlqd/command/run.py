@@ -8,7 +8,8 @@ from sqlqd.command.launch import Refusal
 from sqlqd.config import Queue
 from sqlqd.model import Claim, Ended, Outcome
 
-_INTERRUPTED = frozenset({128 + signal.SIGINT, 128 + signal.SIGTERM})
+_STOPS = frozenset({signal.SIGINT, signal.SIGTERM})
+_INTERRUPTED = frozenset(128 + number for number in _STOPS)
 """Statuses of a command that caught the signal of a stop and left because of it."""
 
 
@@ -53,6 +54,11 @@ class Commands(Protocol):
 def ended_by_stop(outcome: Outcome) -> bool:
     """Whether a run that ended while the daemon stops was taken down with it, by its own account."""
     return outcome.how is Ended.SIGNALLED or (outcome.how is Ended.EXITED and outcome.code in _INTERRUPTED)
+
+
+def looks_stopped(outcome: Outcome) -> bool:
+    """Whether a run ended as it would by a stop that is sent to all processes at once."""
+    return ended_by_stop(outcome) and (outcome.how is Ended.EXITED or outcome.signal in _STOPS)
 
 
 class NotStarted:

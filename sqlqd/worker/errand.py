@@ -14,7 +14,7 @@ from sqlqd import faults
 from sqlqd.board import Cell
 from sqlqd.clock import Clock
 from sqlqd.command.launch import Refusal
-from sqlqd.command.run import Commands, NotStarted, Run, ended_by_stop
+from sqlqd.command.run import Commands, NotStarted, Run, ended_by_stop, looks_stopped
 from sqlqd.config import Config
 from sqlqd.model import Claim, Ended, Holder, Outcome, Rules, Taken, Verdict
 from sqlqd.patience import Patience
@@ -33,6 +33,9 @@ _LONGEST_RENEWAL_PAUSE = 1.0
 _LOCKED_PAUSE = 0.02
 """Between tries to renew against a lock: none of its gaps is to be missed, however short they are."""
 _TRIES_A_LEASE = 6.0
+
+_DOUBT = 0.2
+"""Seconds that an end which looks like a stop's waits for that stop, where all were told at once to leave."""
 
 
 class Urgency(IntEnum):
@@ -90,6 +93,7 @@ class Errand:
         self._renew_at = now + self._queue.lease / 3.0
         self._not_before = now
         self._asked = Urgency.NONE
+        self._doubted_until: float | None = None
         self._lost = False
         self._end: tuple[Outcome, Verdict] | None = None
         """How the run ended and what follows, until that is recorded."""
@@ -114,7 +118,7 @@ class Errand:
 
     def descriptors(self) -> Mapping[int, int]:
         """What its command's run waits for."""
-        return self._run.descriptors() if self._end is None and self.next is None else {}
+        return self._run.descriptors() if self._run.outcome is None else {}
 
     def tick(self, now: float, halt: Halt) -> float:
         """Do what is due; when more is."""
@@ -125,11 +129,23 @@ class Errand:
     # While the command runs.
 
     def _watch(self, now: float, halt: Halt) -> float:
-        due = self._run.step(now)
-        if self._run.outcome is None:
+        due = self._run.step(now) if self._run.outcome is None else now
+        outcome = self._run.outcome
+        if outcome is None:
             return min(due, self._heed(now, halt), self._keep(now))
-        self._close(self._run.outcome, halt)
+        clear_at = self._clear_at(outcome, now, halt)
+        if now < clear_at:
+            return clear_at
+        self._close(outcome, halt)
         return now
+
+    def _clear_at(self, outcome: Outcome, now: float, halt: Halt) -> float:
+        """When it is certain that no stop was meant: a command's signal may come before its worker's."""
+        if halt.urgency is not Urgency.NONE or not looks_stopped(outcome):
+            return now
+        if self._doubted_until is None:
+            self._doubted_until = now + _DOUBT
+        return self._doubted_until
 
     def _heed(self, now: float, halt: Halt) -> float:
         """End the command where the worker is to leave; when that is due."""

@@ -2,6 +2,7 @@
 
 import os
 import random
+import signal
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from sqlqd import config
 from sqlqd.board import Board, Cell
-from sqlqd.model import Ended, Holder, NewJob, Outcome, Rules
+from sqlqd.model import Ended, Holder, NewJob, Outcome, Rules, State
 from sqlqd.seat import ChildExit, Role, Seat
 from sqlqd.store.base import Store, StoreBusy, StoreFailed, StoreForeign
 from sqlqd.store.sqlite import SqliteStore, open_store
@@ -33,6 +34,7 @@ class Scene:
     """One worker, its store, and hands to move."""
 
     def __init__(self, directory: Path) -> None:
+        self.directory = directory
         (directory / "c.toml").write_text(QUEUES)
         self.clock = TwoHands()
         self.board = Board()
@@ -227,6 +229,27 @@ def test_a_command_that_dies_of_the_stop_costs_no_attempt(tmp_path: Path) -> Non
         assert record is not None
         assert record.state.value == state
         again.close()
+
+
+@pytest.mark.parametrize(("stopped", "state"), [(True, "ready"), (False, "scheduled")])
+def test_a_command_that_hears_of_the_stop_before_its_worker_costs_no_attempt(
+    scene: Scene, *, stopped: bool, state: str
+) -> None:
+    job = scene.add()
+    run = scene.running()
+    run.finish(Ended.EXITED, 128 + signal.SIGTERM)
+    scene.pass_by(0.05)
+    record = scene.store.record(job)
+    assert record is not None
+    assert record.state is State.RUNNING
+    again = open_store(scene.directory / "queue.db", scene.clock)
+    if stopped:
+        scene.worker.drain()
+    scene.pass_by(1.0)
+    record = again.record(job)
+    assert record is not None
+    assert record.state.value == state
+    again.close()
 
 
 def test_an_end_that_cannot_be_recorded_is_tried_again_and_nothing_else_begun(
