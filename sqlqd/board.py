@@ -42,6 +42,10 @@ class Cell(IntEnum):
     """Worker: when the turn of its loop began that is not over yet; 0: it waits, and holds no lock."""
 
 
+_LASTING = (Cell.READY, Cell.DEAD)
+"""What stays true until a steward counts anew."""
+
+
 class Board:
     """The map. Made by the parent; children inherit it over fork."""
 
@@ -68,4 +72,5 @@ class Board:
     def clear(self, slot: int) -> None:
         """Forget what an earlier child of this slot stamped; only while the slot is empty."""
         for cell in Cell:
-            self.put(slot, cell, 0)
+            if cell not in _LASTING:
+                self.put(slot, cell, 0)

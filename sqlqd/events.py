@@ -24,7 +24,9 @@ EVENTS = {
         INFO, "4901e3af6ea747c0ac85cf08cce1fc96", "starting with {workers} workers on {database}"
     ),
     "daemon.ready": Event(INFO, "e50201160b6e4ff1adde07565de2fd89", "ready: {workers} workers on {database}"),
-    "daemon.reloaded": Event(INFO, "4c7fc229ffb14d96b04dd32e29583f54", "configuration loaded again"),
+    "daemon.reloaded": Event(
+        INFO, "4c7fc229ffb14d96b04dd32e29583f54", "configuration loaded again: {changes}"
+    ),
     "daemon.reload_failed": Event(
         ERROR,
         "5b757891f6934bd28db0f96583be1c1c",
@@ -33,6 +35,11 @@ EVENTS = {
     "daemon.stopping": Event(INFO, "46919d381139457791bd7903c077d131", "stopping: {reason}"),
     "daemon.stopped": Event(INFO, "349b34cb7ef049a39b5d7e89bbe8467a", "stopped"),
     "daemon.failed": Event(ERROR, "91bbc787e97f415081f816076a7fa3d3", "cannot run: {reason}"),
+    "watchdog.withheld": Event(
+        ERROR,
+        "d86d1d2d42934b4e92d7b4d0e86ce2a5",
+        "no sign of life is given to systemd, which will start the daemon anew: {reason}",
+    ),
     "signal.ignored": Event(INFO, "4106ee92f6d94c1092fc7fa61b5cf5c4", "{signal} changes nothing: {reason}"),
     "process.failed": Event(
         ERROR, "6f0c1263c3b94f37a7161232736ce196", "a mistake in sqlqd itself ended a process: {reason}"

@@ -11,14 +11,17 @@ import signal
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from typing import NoReturn
 
 from sqlqd.clock import Clock
 
-CHILD_SIGNALS = frozenset({signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT})
-"""What a child hears. It obeys SIGTERM and SIGUSR1; the others, which a terminal sends to everybody, it
-lets pass. They are caught and not ignored: an ignored signal would stay ignored in every command."""
+CHILD_SIGNALS = frozenset(
+    {signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT}
+)
+"""What a child hears. It obeys SIGTERM, SIGUSR1 and SIGUSR2; the others, which a terminal sends to everybody,
+it lets pass. They are caught and not ignored: an ignored signal would stay ignored in every command."""
 
-PARENT_SIGNALS = CHILD_SIGNALS | {signal.SIGUSR2, signal.SIGCHLD}
+PARENT_SIGNALS = CHILD_SIGNALS | {signal.SIGCHLD}
 
 CHILD = "sqlqd-"
 """How the names of workers and stewards among the system's processes begin."""
@@ -143,10 +146,18 @@ def _run_and_leave(child: Callable[[], int]) -> None:
         with suppress(BaseException):
             sys.excepthook(*sys.exc_info())
     finally:
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(BaseException):
-                stream.flush()
-        os._exit(status)
+        leave(status)
+
+
+def leave(status: int) -> NoReturn:
+    """End this process with that status, whatever signals come meanwhile; nothing is unwound.
+
+    An interpreter that ends as usual lets go of its handlers before it is gone.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(BaseException):
+            stream.flush()
+    os._exit(status)
 
 
 def child_name(uid: str) -> str:

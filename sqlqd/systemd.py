@@ -2,47 +2,82 @@
 
 import math
 import os
+import re
 from collections.abc import MutableMapping
 
 from sdnotify import SystemdNotifier
 
 _SOCKET = "NOTIFY_SOCKET"
 _BETWEEN = 1.0
-"""Seconds between two texts of STATUS."""
+"""Seconds between two texts of STATUS, and between two requests for more time."""
+
+_EXTENSION = 5.0
+"""Seconds that are asked for each time: several of the next requests may come late on a busy machine."""
+
+_PINGS = 3.0
+"""Pings of the watchdog in the time that it waits for one."""
 
 _OURS = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES")
 
 
 class Notices:
-    """Where READY, STATUS and STOPPING go. Says nothing where nobody listens; never waits, never raises."""
+    """Where READY, STATUS and the others go. Says nothing where nobody listens; never waits, never raises.
 
-    def __init__(self, notifier: SystemdNotifier | None) -> None:
-        """`notifier` is connected, or None."""
+    Moments are seconds of the awake clock, which is the one that systemd means as well.
+    """
+
+    def __init__(self, notifier: SystemdNotifier | None, *, watchdog: float = math.inf) -> None:
+        """`notifier` is connected, or None. `watchdog`: seconds within which a sign of life is awaited."""
         self._notifier = notifier
         self.heard = notifier is not None
         """Whether somebody listens."""
         self._said = ""
         self._said_at = -math.inf
+        self._extended_at = -math.inf
+        self._ping_every = watchdog / _PINGS if self.heard else math.inf
+        self._pinged_at = -math.inf
 
     def ready(self) -> None:
-        """The daemon works."""
+        """The daemon works; after `reloading`: by its new configuration, or goes on by the old one."""
         self._send("READY=1")
+
+    def reloading(self, now: float) -> None:
+        """A reload begins. Whoever asked for it waits until `ready`."""
+        self._send(f"RELOADING=1\nMONOTONIC_USEC={now * 1e6:.0f}")
 
     def stopping(self) -> None:
         """The daemon ends."""
         self._send("STOPPING=1")
 
-    def status(self, text: str, now: float) -> bool:
-        """One line for people, at `now` of the awake clock; if it is news, at most once a second.
+    def status(self, text: str, now: float, *, at_once: bool = False) -> bool:
+        """One line for people; if it is news, at most once a second, or at once.
 
         Whether it was news; where it was and it is too soon, the caller tells it again.
         """
         if text == self._said:
             return False
-        if now - self._said_at >= _BETWEEN:
+        if at_once or now - self._said_at >= _BETWEEN:
             self._said, self._said_at = text, now
             self._send(f"STATUS={text}")
         return True
+
+    def extend(self, now: float) -> float:
+        """A start or a stop needs more time; when that is to be said again."""
+        if not self.heard:
+            return math.inf
+        if now >= self._extended_at + _BETWEEN:
+            self._extended_at = now
+            self._send(f"EXTEND_TIMEOUT_USEC={_EXTENSION * 1e6:.0f}")
+        return self._extended_at + _BETWEEN
+
+    def alive(self, now: float) -> float:
+        """The daemon makes progress; when that is to be said again, where a watchdog asks for it."""
+        if self._ping_every == math.inf:
+            return math.inf
+        if now >= self._pinged_at + self._ping_every:
+            self._pinged_at = now
+            self._send("WATCHDOG=1")
+        return self._pinged_at + self._ping_every
 
     def close(self) -> None:
         """Give up the socket: a child has no business with it."""
@@ -61,6 +96,14 @@ def take(environ: MutableMapping[str, str] = os.environ) -> Notices:
     notifier = SystemdNotifier() if _SOCKET in environ else None
     if notifier is not None and notifier.socket is not None:
         notifier.socket.setblocking(False)  # noqa: FBT003 - the call has no keywords
+    watchdog = _watchdog(environ.get("WATCHDOG_USEC", ""), environ.get("WATCHDOG_PID", ""))
     for name in _OURS:
         environ.pop(name, None)
-    return Notices(notifier)
+    return Notices(notifier, watchdog=watchdog)
+
+
+def _watchdog(usec: str, pid: str) -> float:
+    """Seconds that the watchdog waits for a sign of life; infinity where it is not for this process."""
+    if not re.fullmatch("[0-9]{1,18}", usec) or pid not in ("", str(os.getpid())):
+        return math.inf
+    return int(usec) / 1e6 or math.inf

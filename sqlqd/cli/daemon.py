@@ -4,16 +4,22 @@ import gc
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from types import TracebackType
+from typing import NoReturn
 
 from sqlqd import exits, log, presence, proc, systemd
 from sqlqd.cli.failure import report
 from sqlqd.clock import SystemClock
-from sqlqd.config import Config
+from sqlqd.config import Config, ConfigError, load
+from sqlqd.config.changes import changes, lasting
 from sqlqd.model import Lease, Selection, State
 from sqlqd.parent import Parent, Plot, plan
+from sqlqd.parent.orders import Orders, Refused
+from sqlqd.printable import printable
 from sqlqd.relics import Relics, log_ended
 from sqlqd.seat import Child, Role
 from sqlqd.steward import steward
@@ -25,26 +31,29 @@ from sqlqd.worker import work
 _STEWARD_WAITS = 0.5
 """Seconds for the database's lock: a steward gives way to those who hold leases."""
 
+_BRIEF = 200
+"""Characters of a problem that fit on a status line."""
+
 _LEASE = 30.0
 """The shortest lease where no queue is configured."""
 
 
-def supervise(config: Config) -> int:
-    """Be the daemon's parent until its end; the exit status."""
+def supervise(config: Config) -> NoReturn:
+    """Be the daemon's parent until its end, and that of the process; its exit status is the daemon's."""
     ignored = proc.reset_dispositions()
     notices = systemd.take()
-    log.setup(config.daemon.log_format, config.daemon.log_level)
+    _set_up_log(config)
     sys.excepthook = _log_mistake
     if not is_safe(version()):
         log.event("database.library", version=version())
     terminal = any(os.isatty(descriptor) for descriptor in (0, 1, 2))
+    desk = _Desk(config)
     parent = Parent(
         Plot(
             prepare=partial(_prepare, config),
-            children=_children(config),
-            workers=config.daemon.workers,
+            orders=desk.orders(config, loaded_at=desk.started_at),
+            reload=desk.reload,
             database=config.daemon.database,
-            limits=_limits(config),
             clock=SystemClock(),
             notices=notices,
             hangup_stops=terminal and not notices.heard and signal.SIGHUP not in ignored,
@@ -53,10 +62,56 @@ def supervise(config: Config) -> int:
     # What is loaded by now, the children share as long as nobody's collector touches it.
     gc.collect()
     gc.freeze()
-    return parent.run()
+    proc.leave(parent.run())
 
 
-def _children(config: Config) -> dict[Role, Child]:
+class _Desk:
+    """The configuration in force, and how another one takes its place."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._clock = SystemClock()
+        self.started_at = self._clock.wall()
+
+    def reload(self) -> Orders | Refused:
+        """Read the same file again."""
+        # Before it is read: who changes it meanwhile has changed it since.
+        loaded_at = self._clock.wall()
+        path = self._config.path
+        try:
+            new = load(path)
+        except ConfigError as error:
+            return _refused(error.problems, path)
+        except Exception as error:  # noqa: BLE001 - whatever is the matter with a file, commands run on
+            return _refused((f"{path}: cannot be loaded: {type(error).__name__}: {error}",), path)
+        return self.orders(lasting(self._config, new), loaded_at=loaded_at, news=changes(self._config, new))
+
+    def orders(self, config: Config, *, loaded_at: float, news: str = "") -> Orders:
+        """What follows from a configuration."""
+        return Orders(
+            children=_children(config, started_at=self.started_at, loaded_at=loaded_at),
+            workers=config.daemon.workers,
+            limits=_limits(config),
+            news=news,
+            adopt=partial(self._adopt, config),
+        )
+
+    def _adopt(self, config: Config) -> None:
+        self._config = config
+        _set_up_log(config)
+
+
+def _set_up_log(config: Config) -> None:
+    log.setup(config.daemon.log_format, config.daemon.log_level)
+
+
+def _refused(problems: Sequence[str], path: Path) -> Refused:
+    first = problems[0].removeprefix(f"{path.parent}/")
+    others = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return Refused("; ".join(problems), f"{printable(first[:_BRIEF])}{others}")
+
+
+def _children(config: Config, *, started_at: float, loaded_at: float) -> dict[Role, Child]:
     daemon, clock = config.daemon, SystemClock()
     opened = partial(open_store, daemon.database, clock, autocheckpoint=False)
     return {
@@ -64,7 +119,8 @@ def _children(config: Config) -> dict[Role, Child]:
             steward,
             config=config,
             open_store=partial(opened, busy_timeout=min(daemon.busy_timeout, _STEWARD_WAITS)),
-            started_at=clock.wall(),
+            started_at=started_at,
+            loaded_at=loaded_at,
         ),
         Role.WORKER: partial(
             work, config=config, open_store=partial(opened, busy_timeout=daemon.busy_timeout)

@@ -6,20 +6,24 @@ What it runs it is given; what it decides stands in `plan`, what it does to proc
 import errno
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from signal import SIGTERM, SIGUSR1, Signals
+from signal import SIGTERM, SIGUSR1, SIGUSR2, Signals
 
 from sqlqd import exits, log, proc, tree
 from sqlqd.board import Cell
 from sqlqd.clock import Clock
-from sqlqd.parent import plan
+from sqlqd.parent import orders, phases, plan
 from sqlqd.parent.crew import Crew, Exit
-from sqlqd.parent.plan import End, Phase, Slot, Step
+from sqlqd.parent.orders import Orders, Refused
+from sqlqd.parent.phases import Phase, Step
+from sqlqd.parent.plan import End, Filling, Slot
+from sqlqd.parent.preparation import Preparation
+from sqlqd.parent.report import LONGEST_START, Report, Sight
 from sqlqd.presence import Presence
-from sqlqd.seat import Child, ChildExit, Role
+from sqlqd.seat import ChildExit, Role
 from sqlqd.systemd import Notices
 
 _STEWARD = 0
@@ -31,10 +35,10 @@ class Plot:
 
     prepare: Callable[[], int]
     """Makes the database fit to be worked on, in a process of its own; its result is an exit status."""
-    children: Mapping[Role, Child]
-    workers: int
+    orders: Orders
+    reload: Callable[[], Orders | Refused]
+    """Reads the configuration again. Quick, for nobody is supervised meanwhile; without the database."""
     database: Path
-    limits: plan.Limits
     clock: Clock
     notices: Notices
     hangup_stops: bool
@@ -52,17 +56,21 @@ class Parent:
         self._phase = Phase.STARTING
         self._status = exits.OK
         self._began = self._renewed = plot.clock.awake()
+        """`_began`: when the last start or reload did."""
         self._end_by = math.inf
-        """When the phase is to be over: drained, or everything killed."""
-        self._preparing: tuple[int, int] | None = None
+        """When the phase is to be over: new orders in force, drained, or everything killed."""
+        self._more_time_until = self._began + LONGEST_START
+        self._reload_asked = False
+        self._preparation: Preparation | None = None
         self._presence: Presence | None = None
         self._wakeup = proc.Wakeup(proc.PARENT_SIGNALS)
-        self._crew = Crew(plot.children, plot.workers)
+        self._crew = Crew(plot.orders)
+        self._report = Report(plot.notices, self._began)
         tree.become_subreaper()
 
     def run(self) -> int:
         """Supervise until the end; the daemon's exit status."""
-        self._preparing = proc.fork(self._prepare)
+        self._preparation = Preparation(self._plot.prepare, self._forget)
         deadline = self.tick()
         while not self._over():
             proc.wait(self._descriptors(), deadline, self._clock)
@@ -76,51 +84,62 @@ class Parent:
         now = self._clock.awake()
         for number in self._wakeup.take():
             self._obey(number, now)
-        if self._preparing is not None:
-            self._look_at_preparation(*self._preparing, now)
+        if self._preparation is not None:
+            self._look_at_preparation(self._preparation, now)
         else:
             self._crew.look_around()
             for slot in self._occupied():
                 self._watch(slot, now)
-            self._enforce_end(now)
+        self._enforce_end(now)
+        if self._preparation is None:
             self._fill(now)
-        return min(self._report(now), self._next_limit())
+        sight = self._advance(now)
+        changed, due = self._report.tell(sight, now)
+        self._renew_presence(now)
+        return min(due, now + self._look_again(sight, now, changed=changed), self._next_limit())
 
     # Signals and phases.
 
     def _obey(self, number: Signals, now: float) -> None:
-        step = plan.SIGNALS[self._phase][number]
-        if step is Step.HANG_UP and self._plot.hangup_stops:
-            step = Step.DRAIN
-        if step is Step.DRAIN:
-            self._drain(number.name, now)
-        elif step is Step.END:
-            self._drain(number.name, now)
-            self._end(now)
-        elif step is not Step.LOOK:
-            log.event("signal.ignored", signal=number.name, reason=f"nothing to do while {self._phase.value}")
+        match phases.asked(self._phase, number, hangup_stops=self._plot.hangup_stops):
+            case Step.DRAIN:
+                self._drain(number.name, now)
+            case Step.END:
+                self._drain(number.name, now)
+                self._end(now)
+            case Step.RELOAD:
+                self._reload_asked = True
+            case Step.NOTHING:
+                reason = f"nothing to do while {self._phase.value}"
+                log.event("signal.ignored", signal=number.name, reason=reason)
+            case Step.LOOK:
+                pass
 
     def _drain(self, reason: str, now: float) -> None:
-        if self._phase not in (Phase.STARTING, Phase.RUNNING):
+        if not self._phase.works:
             return
         self._phase = Phase.DRAINING
-        self._end_by = now + self._plot.limits.drain
+        workers = self._occupied(Role.WORKER)
+        limits = orders.together([self._crew.orders.limits, *(slot.limits for slot in workers)])
+        self._end_by = now + limits.drain
+        self._more_time_until = self._end_by + plan.END_PATIENCE
         # The workers first: while others are told, none of them begins another job.
-        for slot in self._occupied(Role.WORKER):
-            self._tell_to_leave(slot, now)
-        if self._preparing is not None:
-            proc.send(self._preparing[1], SIGTERM)
+        for slot in workers:
+            self._tell(slot, SIGTERM, now)
+        if self._preparation is not None:
+            self._preparation.kill()
         self._notices.stopping()
         log.event("daemon.stopping", reason=reason)
 
     def _end(self, now: float) -> None:
         self._phase = Phase.KILLING
         self._end_by = now + plan.END_PATIENCE
+        self._more_time_until = self._end_by + plan.END_PATIENCE
         for slot in self._occupied(Role.WORKER):
             self._crew.tell(slot, SIGUSR1)
 
     def _enforce_end(self, now: float) -> None:
-        if self._phase in (Phase.STARTING, Phase.RUNNING):
+        if self._phase.works:
             return
         if now >= self._end_by:
             self._phase, self._end_by = Phase.KILLING, math.inf
@@ -128,7 +147,7 @@ class Parent:
                 self._doom(slot, "the time to stop is over", now)
         steward = self._crew.slots[_STEWARD]
         if steward.pid and steward.told_at == math.inf and not self._work_remains():
-            self._tell_to_leave(steward, now)
+            self._tell(steward, SIGTERM, now)
 
     def _fail(self, status: int, reason: str, now: float) -> None:
         """This daemon cannot work: end it with that status."""
@@ -138,28 +157,74 @@ class Parent:
         self._drain(reason, now)
 
     def _over(self) -> bool:
-        ending = self._phase in (Phase.DRAINING, Phase.KILLING)
-        return ending and self._preparing is None and not self._occupied() and not self._work_remains()
+        ended = self._preparation is None and not self._occupied() and not self._work_remains()
+        return ended and not self._phase.works
 
     def _work_remains(self) -> bool:
         workers = self._crew.slots[_STEWARD + 1 :]
-        return any(slot.pid or plan.wants_child(slot, self._phase) for slot in workers)
+        return any(slot.pid or self._filling(slot, room=0) is not Filling.NOBODY for slot in workers)
+
+    def _advance(self, now: float) -> Sight:
+        """Go on to the next phase where this one has reached its aim. What there is to be seen then."""
+        sight = self._sight()
+        if self._phase is Phase.STARTING and plan.all_started(sight.slots, sight.stamps):
+            self._phase = Phase.RUNNING
+            self._notices.ready()
+            log.event("daemon.ready", workers=self._crew.orders.workers, database=str(self._plot.database))
+        elif self._phase is Phase.RELOADING:
+            complete = orders.in_force(sight.slots, sight.stamps, sight.generation)
+            if complete or now >= self._end_by:
+                self._reloaded(complete=complete)
+        if self._reload_asked and self._phase in (Phase.RUNNING, Phase.RELOADING):
+            self._reload(now)
+        return self._sight()
+
+    # Reload.
+
+    def _reload(self, now: float) -> None:
+        self._reload_asked = False
+        self._notices.reloading(now)
+        found, before = self._plot.reload(), self._crew.orders
+        if isinstance(found, Orders):
+            try:
+                self._crew.follow(found)
+            except OSError as error:
+                reason = f"no pipes to be had for {found.workers} workers: {error.strerror}"
+                found = Refused(reason, reason)
+        if isinstance(found, Refused):
+            self._refuse(found, now)
+            return
+        if self._phase is Phase.RELOADING:
+            log.event("daemon.reloaded", changes=f"{before.news}; and again before all had started")
+        found.adopt()
+        self._report.trouble = ""
+        self._phase, self._began = Phase.RELOADING, self._clock.awake()
+        self._end_by = self._began + orders.PATIENCE
+        for slot in self._occupied():
+            self._crew.tell(slot, SIGUSR2)
+            # Read behind it: whoever began a turn before this may not have heard it then.
+            slot.told_at = self._clock.awake()
+
+    def _refuse(self, refused: Refused, now: float) -> None:
+        self._report.trouble = refused.brief
+        log.event("daemon.reload_failed", reason=refused.reason)
+        self._report.tell(self._sight(), now, at_once=True)
+        if self._phase is Phase.RUNNING:
+            self._notices.ready()
+
+    def _reloaded(self, *, complete: bool) -> None:
+        self._phase, self._end_by = Phase.RUNNING, math.inf
+        news = self._crew.orders.news
+        log.event("daemon.reloaded", changes=news if complete else f"{news}; not all have started yet")
+        self._notices.ready()
 
     # Children.
 
-    def _prepare(self) -> int:
-        self._forget()
-        # It holds nothing: the default effect of a signal is right for it.
-        proc.unblock()
-        return self._plot.prepare()
-
-    def _look_at_preparation(self, pid: int, pidfd: int, now: float) -> None:
-        reaped, raw = os.waitpid(pid, os.WNOHANG)
-        if not reaped:
+    def _look_at_preparation(self, preparation: Preparation, now: float) -> None:
+        status = preparation.ended()
+        if status is None:
             return
-        os.close(pidfd)
-        self._preparing = None
-        status = os.waitstatus_to_exitcode(raw)
+        self._preparation = None
         if self._phase is not Phase.STARTING:
             return
         if status == exits.OK:
@@ -185,20 +250,26 @@ class Parent:
     def _occupied(self, role: Role | None = None) -> list[Slot]:
         return [slot for slot in self._crew.slots if slot.pid and role in (None, slot.role)]
 
+    def _filling(self, slot: Slot, *, room: int) -> Filling:
+        return plan.filling(slot, self._phase, room=room > 0)
+
     def _fill(self, now: float) -> None:
+        room = plan.room(self._crew.slots)
         for slot in self._crew.slots:
-            if slot.pid or now < slot.not_before or not plan.wants_child(slot, self._phase):
+            wanted = Filling.NOBODY if slot.pid or now < slot.not_before else self._filling(slot, room=room)
+            if wanted is Filling.NOBODY:
                 continue
-            draining = self._phase is Phase.DRAINING
+            heir = wanted is Filling.HEIR
             try:
-                self._crew.fill(slot, now, self._forget, paused=draining or self._plot.paused)
+                self._crew.fill(slot, now, self._forget, paused=heir or self._plot.paused)
             except OSError as error:
                 plan.vacate(slot, plan.Stamp(), in_order=True, now=now)
                 self._failed_to_start(slot, f"no process to be had: {error}", now)
-            else:
-                if draining:
-                    # It is told once it has ended its predecessor's lease.
-                    slot.told_at = now + plan.ORPHANS_PATIENCE
+                continue
+            room -= slot.role is Role.WORKER
+            if heir:
+                # It is told once it has ended its predecessor's lease.
+                slot.told_at = now + (plan.START_PATIENCE if self._phase.works else plan.ORPHANS_PATIENCE)
 
     def _forget(self) -> None:
         """In a child: close what is the parent's alone."""
@@ -206,13 +277,11 @@ class Parent:
         self._notices.close()
         if self._presence is not None:
             self._presence.close()
-        if self._preparing is not None:
-            os.close(self._preparing[1])
 
     def _watch(self, slot: Slot, now: float) -> None:
         stamp = self._crew.stamp(slot)
         if stamp.started and now < slot.told_at < math.inf:
-            self._tell_to_leave(slot, now)
+            self._tell(slot, SIGTERM, now)
         limit = plan.limit(slot, stamp)
         if now >= limit.at:
             self._doom(slot, limit.reason, now)
@@ -220,13 +289,14 @@ class Parent:
         if ended is not None:
             self._bury(slot, ended, now)
 
-    def _tell_to_leave(self, slot: Slot, now: float) -> None:
+    def _tell(self, slot: Slot, number: Signals, now: float) -> None:
+        """Tell a child to leave."""
         slot.told_at = now
-        self._crew.tell(slot, SIGTERM)
+        self._crew.tell(slot, number)
 
     def _doom(self, slot: Slot, reason: str, now: float) -> None:
         if not slot.doomed:
-            slot.doomed = reason
+            slot.doomed, slot.doomed_at = reason, now
             log.event(
                 f"{slot.role.value}.stuck", worker=slot.index or None, worker_pid=slot.pid, reason=reason
             )
@@ -239,6 +309,8 @@ class Parent:
         stamp, pid, status, doomed = self._crew.stamp(slot), slot.pid, ended.status, slot.doomed
         end = plan.ending(slot, stamp, status, self._phase)
         plan.vacate(slot, stamp, in_order=status == ChildExit.IN_ORDER, now=now)
+        # Or the steward would go on waking nobody.
+        self._crew.board.clear(slot.index)
         match end:
             case End.CANNOT_START:
                 self._failed_to_start(slot, "its own record says why", now, final=True)
@@ -265,25 +337,33 @@ class Parent:
                 pause_seconds=round(slot.not_before - now, 1),
             )
 
-    # Telling others, and waiting.
+    # Looking, and waiting.
 
-    def _report(self, now: float) -> float:
-        """READY and STATUS; when to look at the stamps again."""
-        slots, board = self._crew.slots, self._crew.board
-        stamps = [self._crew.stamp(slot) for slot in slots]
-        if self._phase is Phase.STARTING and plan.all_started(slots, stamps):
-            self._phase = Phase.RUNNING
-            self._notices.ready()
-            log.event("daemon.ready", workers=self._plot.workers, database=str(self._plot.database))
-        ready, dead = board.get(_STEWARD, Cell.READY), board.get(_STEWARD, Cell.DEAD)
-        text = plan.status(self._phase, slots, stamps, ready=ready, dead=dead)
-        changed = self._notices.status(text, now)
-        self._renew_presence(now)
-        awaited = any(slot.pid and not stamp.started for slot, stamp in zip(slots, stamps, strict=True))
-        since = now - (
-            self._began if self._phase is Phase.STARTING else max(slot.forked_at for slot in slots)
+    def _sight(self) -> Sight:
+        crew, board = self._crew, self._crew.board
+        return Sight(
+            phase=self._phase,
+            generation=crew.generation,
+            slots=crew.slots,
+            stamps=[crew.stamp(slot) for slot in crew.slots],
+            preparing=self._preparation is not None,
+            ready=board.get(_STEWARD, Cell.READY),
+            dead=board.get(_STEWARD, Cell.DEAD),
+            more_time_until=-math.inf
+            if self._phase in (Phase.RUNNING, Phase.RELOADING)
+            else self._more_time_until,
         )
-        return now + plan.look_again(self._plot.limits, since if awaited else None, changed=changed)
+
+    def _look_again(self, sight: Sight, now: float, *, changed: bool) -> float:
+        """Seconds until the next look at the stamps."""
+        slots = self._crew.slots
+        limits = orders.together([self._crew.orders.limits, *(slot.limits for slot in slots if slot.pid)])
+        awaited = self._phase is Phase.RELOADING or any(
+            slot.pid and not stamp.started for slot, stamp in zip(slots, sight.stamps, strict=True)
+        )
+        begins = self._phase in (Phase.STARTING, Phase.RELOADING)
+        since = self._began if begins else max(slot.forked_at for slot in slots)
+        return plan.look_again(limits, now - since if awaited else None, changed=changed)
 
     def _renew_presence(self, now: float) -> None:
         if self._presence is not None and now - self._renewed >= plan.LONGEST_LOOK:
@@ -293,14 +373,16 @@ class Parent:
                 self._presence.renew()
 
     def _next_limit(self) -> float:
-        crew, phase = self._crew, self._phase
+        crew = self._crew
         limits = (plan.limit(slot, crew.stamp(slot)).at for slot in self._occupied() if not slot.doomed)
-        empty = (slot for slot in crew.slots if not slot.pid and plan.wants_child(slot, phase))
-        starts = [] if self._preparing is not None else [slot.not_before for slot in empty]
+        room = plan.room(crew.slots)
+        empty = (slot for slot in crew.slots if not slot.pid)
+        to_fill = [slot for slot in empty if self._filling(slot, room=room) is not Filling.NOBODY]
+        starts = [] if self._preparation is not None else [slot.not_before for slot in to_fill]
         return min(crew.due, self._end_by, *limits, *starts)
 
     def _descriptors(self) -> list[int]:
-        preparing = [self._preparing[1]] if self._preparing is not None else []
+        preparing = [self._preparation.pidfd] if self._preparation is not None else []
         return [self._wakeup.fd, *self._crew.pidfds, *preparing]
 
 

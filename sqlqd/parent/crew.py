@@ -2,15 +2,16 @@
 
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from signal import Signals
 
 from sqlqd import faults, proc, tree
 from sqlqd.board import Board, Cell
 from sqlqd.parent import plan
+from sqlqd.parent.orders import Orders
 from sqlqd.parent.plan import Slot, Stamp
-from sqlqd.seat import Child, Role, Seat
+from sqlqd.seat import Role, Seat
 
 _UID_BYTES = 8
 _AGAIN = 1.0
@@ -40,14 +41,17 @@ class Exit:
 
 
 class Crew:
-    """All children. What they do is given by role; when one is forked or killed its caller decides."""
+    """All children. What they do is given by orders; when one is forked or killed its caller decides."""
 
-    def __init__(self, children: Mapping[Role, Child], workers: int) -> None:
+    def __init__(self, orders: Orders) -> None:
         """Make the slots, their pipes and the board; nothing runs yet."""
         self.board = Board()
-        self.slots = [Slot(0, Role.STEWARD), *(Slot(n + 1, Role.WORKER) for n in range(workers))]
-        self._children = children
-        self._pipes = [os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC) for _ in self.slots]
+        self.slots: list[Slot] = []
+        self.generation = 0
+        """Of the orders that hold."""
+        self.orders = orders
+        self._pipes: list[tuple[int, int]] = []
+        self.follow(orders)
         self._parent = (os.getpid(), os.pidfd_open(os.getpid()))
         self._processes: dict[int, _Process] = {}
         self._forks = 0
@@ -62,6 +66,27 @@ class Crew:
     def due(self) -> float:
         """When the next step of an ending is due."""
         return min((process.due for process in self._processes.values()), default=math.inf)
+
+    def follow(self, orders: Orders) -> None:
+        """Fork by these orders from now on; who is there already is not touched.
+
+        Raises OSError, and all stays as it was, where the system has no pipes to give.
+        """
+        fresh: list[tuple[int, int]] = []
+        try:
+            while len(self.slots) + len(fresh) <= orders.workers:
+                fresh.append(os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC))
+        except OSError:
+            for descriptor in (one for pipe in fresh for one in pipe):
+                os.close(descriptor)
+            raise
+        for pipe in fresh:
+            self.slots.append(Slot(len(self.slots), Role.WORKER if self.slots else Role.STEWARD))
+            self._pipes.append(pipe)
+        for slot in self.slots:
+            slot.wanted = slot.index <= orders.workers
+        self.orders = orders
+        self.generation += 1
 
     def stamp(self, slot: Slot) -> Stamp:
         """What the child of a slot says of itself; nothing where the row is not its own."""
@@ -87,7 +112,8 @@ class Crew:
         slot.number, slot.uid = self._forks, os.urandom(_UID_BYTES).hex()
         self.board.clear(slot.index)
         self.board.put(slot.index, Cell.UID, slot.number)
-        child, seat = self._children[slot.role], self._seat(slot, paused=paused)
+        slot.generation, slot.limits = self.generation, self.orders.limits
+        child, seat = self.orders.children[slot.role], self._seat(slot, paused=paused)
 
         def run() -> int:
             forget()

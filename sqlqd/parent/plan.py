@@ -8,8 +8,8 @@ import signal
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import Enum
-from signal import Signals
 
+from sqlqd.parent.phases import Phase
 from sqlqd.seat import ChildExit, Role
 
 FIRST_PAUSE = 0.1
@@ -50,17 +50,6 @@ LONGEST_LOOK = 5.0
 """The parent looks at the stamps at least so often, however idle everything is."""
 
 
-class Phase(Enum):
-    """Where the daemon is between its start and its end."""
-
-    STARTING = "starting"
-    RUNNING = "running"
-    DRAINING = "draining"
-    """No new jobs; running commands have their time."""
-    KILLING = "killing"
-    """Running commands are ended."""
-
-
 class End(Enum):
     """How a child ended, as far as it matters to the daemon."""
 
@@ -73,49 +62,13 @@ class End(Enum):
     """By its own word."""
 
 
-class Step(Enum):
-    """What a signal asks for."""
+class Filling(Enum):
+    """What an empty slot is to be filled with, now or after its pause."""
 
-    NOTHING = "nothing"
-    LOOK = "look"
-    DRAIN = "drain"
-    END = "end"
-    HANG_UP = "hang up"
-
-
-_AT_WORK = {
-    signal.SIGTERM: Step.DRAIN,
-    signal.SIGINT: Step.DRAIN,
-    signal.SIGQUIT: Step.END,
-    signal.SIGHUP: Step.HANG_UP,
-    signal.SIGUSR1: Step.NOTHING,
-    signal.SIGUSR2: Step.NOTHING,
-    signal.SIGCHLD: Step.LOOK,
-}
-
-SIGNALS: dict[Phase, dict[Signals, Step]] = {
-    Phase.STARTING: _AT_WORK,
-    Phase.RUNNING: _AT_WORK,
-    Phase.DRAINING: {
-        signal.SIGTERM: Step.NOTHING,
-        signal.SIGINT: Step.END,
-        signal.SIGQUIT: Step.END,
-        signal.SIGHUP: Step.NOTHING,
-        signal.SIGUSR1: Step.NOTHING,
-        signal.SIGUSR2: Step.NOTHING,
-        signal.SIGCHLD: Step.LOOK,
-    },
-    Phase.KILLING: {
-        signal.SIGTERM: Step.NOTHING,
-        signal.SIGINT: Step.NOTHING,
-        signal.SIGQUIT: Step.NOTHING,
-        signal.SIGHUP: Step.NOTHING,
-        signal.SIGUSR1: Step.NOTHING,
-        signal.SIGUSR2: Step.NOTHING,
-        signal.SIGCHLD: Step.LOOK,
-    },
-}
-"""Every signal in every phase. What a hang-up means depends on how the daemon was started."""
+    NOBODY = "nobody"
+    HEIR = "heir"
+    """Ends the leases of dead predecessors, claims nothing and leaves."""
+    CHILD = "child"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +80,21 @@ class Limits:
     shortest_lease: float
 
 
+NO_LIMITS = Limits(drain=0.0, shortest_lease=math.inf)
+
+
 @dataclass(slots=True)
 class Slot:
     """One child's place, which outlives the child."""
 
     index: int
     role: Role
+    wanted: bool = True
+    """Whether the configuration has a place for it; a slot that it had is never taken away."""
+    generation: int = 0
+    """Of the configuration that its child was forked with."""
+    limits: Limits = NO_LIMITS
+    """Of that configuration."""
     number: int = 0
     """Of the fork that is in it."""
     uid: str = ""
@@ -143,6 +105,7 @@ class Slot:
     """When it was told to leave."""
     doomed: str = ""
     """Why it is being killed, if it is."""
+    doomed_at: float = math.inf
     not_before: float = 0.0
     """When the next child may be forked."""
     failures: int = 0
@@ -225,7 +188,8 @@ def ending(slot: Slot, stamp: Stamp, status: int, phase: Phase) -> End:
     """What the exit status of a slot's child (minus the signal) means."""
     if status == ChildExit.CANNOT_START:
         return End.CANNOT_START
-    if not stamp.started and phase in (Phase.STARTING, Phase.RUNNING):
+    left = slot.told_at < math.inf and status == ChildExit.IN_ORDER
+    if not stamp.started and phase.works and not left:
         return End.NOT_STARTED
     if status == ChildExit.IN_ORDER:
         return End.IN_ORDER
@@ -244,19 +208,34 @@ def vacate(slot: Slot, stamp: Stamp, *, in_order: bool, now: float) -> None:
     if slot.role is Role.WORKER and stamp.started and not (in_order or idle):
         slot.orphans += ((slot.number, slot.uid),)
     worked = bool(stamp.started) and (stamp.busy or now - stamp.started >= SETTLED_IN)
-    slot.failures = 0 if worked else slot.failures + 1
+    if worked:
+        slot.failures = 0
+    elif not (in_order and slot.pid and slot.told_at < math.inf):
+        # Whoever was told to leave and did has failed at nothing.
+        slot.failures += 1
     slot.not_before = now + pause(slot.failures)
-    slot.pid, slot.told_at, slot.doomed = 0, math.inf, ""
+    slot.pid, slot.told_at, slot.doomed, slot.doomed_at = 0, math.inf, "", math.inf
 
 
-def wants_child(slot: Slot, phase: Phase) -> bool:
-    """Whether an empty slot is to be filled, now or after its pause.
+def filling(slot: Slot, phase: Phase, *, room: bool) -> Filling:
+    """What an empty slot is to be filled with. `room`: fewer workers are there than the configuration has.
 
     While draining only to end the leases of a dead predecessor, and only where that can be had at once.
     """
-    if phase in (Phase.STARTING, Phase.RUNNING):
-        return True
-    return phase is Phase.DRAINING and bool(slot.orphans) and not slot.failures
+    if phase.works and slot.wanted and (room or slot.role is Role.STEWARD):
+        return Filling.CHILD
+    if slot.orphans and (phase.works or (phase is Phase.DRAINING and not slot.failures)):
+        return Filling.HEIR
+    return Filling.NOBODY
+
+
+def room(slots: Collection[Slot]) -> int:
+    """How many workers fewer are there than the configuration has.
+
+    After a reload to fewer workers those of the old configuration may still be at work in other slots.
+    """
+    workers = [slot for slot in slots if slot.role is Role.WORKER]
+    return sum(1 for slot in workers if slot.wanted) - sum(1 for slot in workers if slot.pid)
 
 
 def all_started(slots: Collection[Slot], stamps: Collection[Stamp]) -> bool:
@@ -279,18 +258,3 @@ def look_again(limits: Limits, awaited: float | None, *, changed: bool) -> float
 def is_worth_a_line(failures: int) -> bool:
     """Of starts that keep failing the first is logged, then the 2nd, 4th, 8th …"""
     return failures & (failures - 1) == 0
-
-
-def status(phase: Phase, slots: Collection[Slot], stamps: Collection[Stamp], *, ready: int, dead: int) -> str:
-    """One line for people, in ASCII."""
-    pairs = [(slot, stamp) for slot, stamp in zip(slots, stamps, strict=True) if slot.role is Role.WORKER]
-    busy = sum(1 for slot, stamp in pairs if slot.pid and stamp.busy)
-    if phase is Phase.STARTING:
-        return "starting"
-    if phase is not Phase.RUNNING:
-        return f"stopping, {busy} of {len(pairs)} workers still busy"
-    parts = [f"{busy} of {len(pairs)} workers busy", f"{ready} ready", f"{dead} dead"]
-    failing = sum(1 for slot in slots if slot.failures)
-    if failing:
-        parts.append(f"{failing} of {len(slots)} processes cannot start")
-    return ", ".join(parts)

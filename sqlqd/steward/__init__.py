@@ -8,7 +8,7 @@ import math
 import os
 import random
 from contextlib import suppress
-from signal import SIGTERM
+from signal import SIGTERM, SIGUSR2
 
 from sqlqd import faults, log, proc
 from sqlqd.board import Cell
@@ -22,7 +22,7 @@ from sqlqd.seat import ChildExit, Seat
 from sqlqd.steward.bell import Bell
 from sqlqd.steward.chores import Chores, Clear
 from sqlqd.steward.wakeup import POLL_INTERVAL, Attention
-from sqlqd.store.base import Opener, Store, StoreDenied, StoreError, StoreForeign, StoreReplaced
+from sqlqd.store.base import Opener, Store, StoreBusy, StoreDenied, StoreError, StoreForeign, StoreReplaced
 from sqlqd.version import VERSION
 from sqlqd.worker import OpenStore
 
@@ -47,9 +47,10 @@ class Steward:
         clock: Clock,
         rng: random.Random,
         started_at: float,
+        loaded_at: float | None = None,
         clear: Clear = lambda _: True,
     ) -> None:
-        """`started_at`: the daemon's start in Unix seconds."""
+        """When the daemon started and, where that was later, last loaded its configuration: Unix seconds."""
         self.status = ChildExit.IN_ORDER
         self.over = False
         """Whether the process is to leave, with `status`."""
@@ -63,6 +64,7 @@ class Steward:
         self._rng = rng
         self._clear = clear
         self._started_at = started_at
+        self._loaded_at = started_at if loaded_at is None else loaded_at
         self._bell = Bell(seat)
         self._patience = Patience(clock, rng)
         self._not_before = -math.inf
@@ -105,18 +107,23 @@ class Steward:
         board.put_time(slot, Cell.BEAT, self._clock.awake())
         board.put(slot, Cell.DROPPED, log.dropped())
 
+    def retire(self) -> None:
+        """Go, and leave the rest to the steward that comes next."""
+        self._close()
+        self.over = True
+
     def leave(self) -> None:
         """Go: the daemon ends in order, or its parent is gone."""
         if self._store is not None:
             with suppress(StoreError, OSError):
                 self._store.forget_daemons(set(self._presence.living()) - {self._seat.parent_pid})
-        self._close()
-        self.over = True
+        self.retire()
 
     def _opened(self) -> tuple[Store, Chores]:
         store = self._open_store()
         try:
             store.daemon_started(self._announcement())
+            self._unblock(store)
         except BaseException:
             store.close()
             raise
@@ -139,11 +146,20 @@ class Steward:
             log.event("steward.started")
         return store, chores
 
+    def _unblock(self, store: Store) -> None:
+        """Whoever loads a configuration again may have mended what held a queue. A start does it itself."""
+        if self._has_worked or self._loaded_at <= self._started_at:
+            return
+        for queue in self._config.queues:
+            # Under a lock it is tried again in time, as ever.
+            with suppress(StoreBusy):
+                store.unblock(queue)
+
     def _announcement(self) -> DaemonSeen:
         return DaemonSeen(
             pid=self._seat.parent_pid,
             started_at=self._started_at,
-            loaded_at=self._started_at,
+            loaded_at=self._loaded_at,
             version=VERSION,
             config=str(self._config.path),
             workers=self._config.daemon.workers,
@@ -200,7 +216,7 @@ class Steward:
         self._store = self._chores = None
 
 
-def steward(seat: Seat, config: Config, open_store: OpenStore, *, started_at: float) -> int:
+def steward(seat: Seat, config: Config, open_store: OpenStore, *, started_at: float, loaded_at: float) -> int:
     """Be the steward of this seat until it is told to leave; the process's exit status."""
     wakeup = proc.Wakeup()
     proc.call_myself(proc.child_name(seat.uid))
@@ -218,6 +234,7 @@ def steward(seat: Seat, config: Config, open_store: OpenStore, *, started_at: fl
         clock=clock,
         rng=random.SystemRandom(),
         started_at=started_at,
+        loaded_at=loaded_at,
         clear=Relics(clock, log_ended).end_of_leases,
     )
     while not me.over:
@@ -228,6 +245,9 @@ def steward(seat: Seat, config: Config, open_store: OpenStore, *, started_at: fl
         ready = proc.wait([*mine, *me.descriptors()], deadline, clock)
         if seat.wake_fd in ready:
             os.read(seat.wake_fd, 4096)
-        if seat.parent_pidfd in ready or SIGTERM in wakeup.take():
+        told = wakeup.take()
+        if seat.parent_pidfd in ready or SIGTERM in told:
             me.leave()
+        elif SIGUSR2 in told:
+            me.retire()
     return me.status

@@ -123,6 +123,10 @@ class Worker:
         """There may be something to do."""
         self._woken = True
 
+    def retire(self) -> None:
+        """Claim nothing more; leave once the command has ended, however long it takes."""
+        self._stop(Urgency.RETIRE)
+
     def drain(self) -> None:
         """Claim nothing more; leave once the command has ended or had its drain_timeout."""
         self._stop(Urgency.DRAIN)
@@ -260,6 +264,7 @@ class Worker:
 _TOLD: Mapping[Signals, Callable[[Worker], None]] = {
     Signals.SIGTERM: Worker.drain,
     Signals.SIGUSR1: Worker.stop,
+    Signals.SIGUSR2: Worker.retire,
 }
 """What the parent's signals mean; a terminal's, which everybody gets, are the parent's to decide about."""
 

@@ -42,9 +42,11 @@ class Urgency(IntEnum):
     """How a worker is to leave, if it is."""
 
     NONE = 0
-    DRAIN = 1
+    RETIRE = 1
+    """Its command has all the time that it needs."""
+    DRAIN = 2
     """Its command has the queue's drain_timeout."""
-    NOW = 2
+    NOW = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,7 @@ class Errand:
 
     def _clear_at(self, outcome: Outcome, now: float, halt: Halt) -> float:
         """When it is certain that no stop was meant: a command's signal may come before its worker's."""
-        if halt.urgency is not Urgency.NONE or not looks_stopped(outcome):
+        if halt.urgency >= Urgency.DRAIN or not looks_stopped(outcome):
             return now
         if self._doubted_until is None:
             self._doubted_until = now + _DOUBT
@@ -149,6 +151,8 @@ class Errand:
 
     def _heed(self, now: float, halt: Halt) -> float:
         """End the command where the worker is to leave; when that is due."""
+        if halt.urgency is Urgency.RETIRE:
+            return math.inf
         drained_at = halt.at + self._queue.drain_timeout if halt.urgency is Urgency.DRAIN else halt.at
         if now < drained_at:
             return drained_at
@@ -209,7 +213,7 @@ class Errand:
         if outcome.how is Ended.LEASE_LOST:
             self._over(Taken(None), settled=False)
             return
-        if halt.urgency is not Urgency.NONE and ended_by_stop(outcome):
+        if halt.urgency >= Urgency.DRAIN and ended_by_stop(outcome):
             outcome = replace(outcome, how=Ended.INTERRUPTED, detail="the daemon stopped")
         bench = self._bench
         verdict = judge(outcome, self._claim, self._queue.policy, bench.clock.wall(), bench.rng)
@@ -256,7 +260,7 @@ class Errand:
 
     def _last_try(self, halt: Halt) -> float:
         match halt.urgency:
-            case Urgency.NONE:
+            case Urgency.NONE | Urgency.RETIRE:
                 return math.inf
             case Urgency.DRAIN:
                 drained_at = halt.at + max(FAREWELL, self._queue.drain_timeout)

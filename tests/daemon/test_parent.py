@@ -1,44 +1,16 @@
 """The real parent over small children: phases, respawns, what the dead leave behind."""
 
-import json
 import os
 import signal
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from sqlqd import exits
-from tests.support.daemon import Daemon, alive, children, until
+from tests.support.daemon import Daemon, alive, children, crew, said, until
 
-ROOT = Path(__file__).parents[2]
 Make = Callable[..., Daemon]
-
-
-@pytest.fixture
-def standin(tmp_path: Path) -> Iterator[Make]:
-    made: list[Daemon] = []
-
-    def make(*, ready: bool = True, before: str = "", **how: Any) -> Daemon:
-        program = [sys.executable, "-m", "tests.support.standin", str(tmp_path / "queue.db")]
-        command = ("/bin/sh", "-c", f'{before} exec "$@"', "sh", *program)
-        env = {"STANDIN": json.dumps(how), "PYTHONPATH": str(ROOT)}
-        made.append(Daemon(tmp_path, command=command, env=env))
-        return made[-1].start(ready=ready)
-
-    yield make
-    for daemon in made:
-        daemon.__exit__(None, None, None)
-
-
-def crew(daemon: Daemon) -> list[int]:
-    return [pid for pid in children(daemon.pid) if alive(pid)]
-
-
-def said(daemon: Daemon, word: str) -> list[list[str]]:
-    return [line.split()[1:] for line in daemon.log.splitlines() if line.startswith(f"{word} ")]
 
 
 def test_it_is_ready_once_all_work_and_says_how_it_is(standin: Make) -> None:
@@ -95,7 +67,7 @@ def test_whoever_ignores_the_order_to_end_is_killed(standin: Make) -> None:
     assert len(daemon.events("worker.stuck")) == 2
 
 
-@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2])
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2])
 def test_other_signals_change_nothing_and_are_said(standin: Make, number: signal.Signals) -> None:
     daemon = standin()
     pids = crew(daemon)
@@ -118,10 +90,13 @@ def test_a_database_that_cannot_be_used_ends_it_with_its_status(standin: Make, s
     assert not daemon.events("daemon.ready")
 
 
-def test_a_stop_while_the_database_is_prepared_is_heard(standin: Make) -> None:
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_stop_while_the_database_is_prepared_is_heard(standin: Make, stopped: bool) -> None:  # noqa: FBT001 - a parameter of tests
     daemon = standin(ready=False, prepare="hang")
     until(lambda: children(daemon.pid), "it prepares")
     pids = crew(daemon)
+    if stopped:
+        os.kill(pids[0], signal.SIGSTOP)
     assert daemon.stop() == exits.OK
     assert not any(alive(pid) for pid in pids)
 

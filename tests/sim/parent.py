@@ -6,7 +6,8 @@ from collections.abc import Callable
 from sqlqd.board import Board, Cell
 from sqlqd.clock import Clock
 from sqlqd.parent import plan
-from sqlqd.parent.plan import Phase, Slot, Stamp
+from sqlqd.parent.phases import Phase
+from sqlqd.parent.plan import Filling, Slot, Stamp
 from sqlqd.seat import Role, Seat
 from tests.sim.processes import Process
 from tests.sim.queues import QUEUES
@@ -63,7 +64,7 @@ class Parent:
                 plan.vacate(slot, stamp, in_order=process.actor.over, now=now)
         if slot.pid:
             return limit.at
-        if now >= slot.not_before and plan.wants_child(slot, Phase.RUNNING):
+        if now >= slot.not_before and plan.filling(slot, Phase.RUNNING, room=True) is Filling.CHILD:
             self._fill(slot, now)
             return math.inf
         return slot.not_before

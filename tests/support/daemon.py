@@ -53,6 +53,16 @@ def children(pid: int) -> list[int]:
         return []
 
 
+def crew(daemon: "Daemon") -> list[int]:
+    """The steward and the workers of a daemon that live, the oldest first."""
+    return [pid for pid in children(daemon.pid) if alive(pid)]
+
+
+def said(daemon: "Daemon", word: str) -> list[list[str]]:
+    """What stood behind that word on each line that began with it."""
+    return [line.split()[1:] for line in daemon.log.splitlines() if line.startswith(f"{word} ")]
+
+
 def _record(line: str) -> dict[str, Any] | None:
     """The record of a line; None for what is none, or not whole: a writer's death may cut one short."""
     try:

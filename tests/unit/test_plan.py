@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlqd.parent import plan
-from sqlqd.parent.plan import End, Limits, Phase, Slot, Stamp, Step
-from sqlqd.proc import PARENT_SIGNALS
+from sqlqd.parent.phases import Phase
+from sqlqd.parent.plan import End, Filling, Limits, Slot, Stamp
 from sqlqd.seat import ChildExit, Role
 
 KILLED = -signal.SIGKILL
@@ -32,31 +32,6 @@ def steward(**fields: object) -> Slot:
 
 IDLE = Stamp(started=NOW - 99, beat=NOW)
 BUSY = Stamp(started=NOW - 99, beat=NOW, busy=True, lease_end=NOW + 30, lease=30)
-
-
-def test_every_signal_means_something_in_every_phase() -> None:
-    for phase in Phase:
-        assert plan.SIGNALS[phase].keys() == PARENT_SIGNALS
-
-
-@pytest.mark.parametrize(
-    ("phase", "number", "step"),
-    [
-        (Phase.STARTING, signal.SIGTERM, Step.DRAIN),
-        (Phase.STARTING, signal.SIGINT, Step.DRAIN),
-        (Phase.RUNNING, signal.SIGTERM, Step.DRAIN),
-        (Phase.RUNNING, signal.SIGINT, Step.DRAIN),
-        (Phase.RUNNING, signal.SIGHUP, Step.HANG_UP),
-        (Phase.RUNNING, signal.SIGUSR1, Step.NOTHING),
-        (Phase.DRAINING, signal.SIGTERM, Step.NOTHING),
-        (Phase.DRAINING, signal.SIGINT, Step.END),
-        (Phase.DRAINING, signal.SIGHUP, Step.NOTHING),
-        (Phase.KILLING, signal.SIGINT, Step.NOTHING),
-        (Phase.KILLING, signal.SIGTERM, Step.NOTHING),
-    ],
-)
-def test_what_a_signal_means(phase: Phase, number: signal.Signals, step: Step) -> None:
-    assert plan.SIGNALS[phase][number] is step
 
 
 def test_pauses_grow_to_a_limit_and_never_overflow() -> None:
@@ -172,19 +147,45 @@ def test_a_stewards_death_leaves_no_lease() -> None:
     assert slot.orphans == ()
 
 
+HEIR = {"pid": 0, "orphans": ((7, "ab"),)}
+
+
 @pytest.mark.parametrize(
-    ("phase", "slot", "wanted"),
+    ("phase", "slot", "room", "filling"),
     [
-        (Phase.STARTING, worker(pid=0), True),
-        (Phase.RUNNING, worker(pid=0, failures=9), True),
-        (Phase.DRAINING, worker(pid=0), False),
-        (Phase.DRAINING, worker(pid=0, orphans=((7, "ab"),)), True),
-        (Phase.DRAINING, worker(pid=0, orphans=((7, "ab"),), failures=1), False),
-        (Phase.KILLING, worker(pid=0, orphans=((7, "ab"),)), False),
+        (Phase.STARTING, worker(pid=0), True, Filling.CHILD),
+        (Phase.RUNNING, worker(pid=0, failures=9), True, Filling.CHILD),
+        (Phase.RELOADING, worker(pid=0), True, Filling.CHILD),
+        # While those of an older configuration are at work in other slots.
+        (Phase.RUNNING, worker(pid=0), False, Filling.NOBODY),
+        (Phase.RUNNING, worker(**HEIR), False, Filling.HEIR),
+        (Phase.RUNNING, steward(pid=0), False, Filling.CHILD),
+        # A slot that the configuration has no more.
+        (Phase.RUNNING, worker(pid=0, wanted=False), True, Filling.NOBODY),
+        (Phase.RUNNING, worker(**HEIR, wanted=False, failures=2), True, Filling.HEIR),
+        (Phase.DRAINING, worker(pid=0), True, Filling.NOBODY),
+        (Phase.DRAINING, worker(**HEIR), True, Filling.HEIR),
+        (Phase.DRAINING, worker(**HEIR, failures=1), True, Filling.NOBODY),
+        (Phase.KILLING, worker(**HEIR), True, Filling.NOBODY),
     ],
 )
-def test_when_an_empty_slot_is_filled(phase: Phase, slot: Slot, wanted: bool) -> None:  # noqa: FBT001 - a table's column
-    assert plan.wants_child(slot, phase) is wanted
+def test_what_an_empty_slot_is_filled_with(phase: Phase, slot: Slot, room: bool, filling: Filling) -> None:  # noqa: FBT001 - a table's column
+    assert plan.filling(slot, phase, room=room) is filling
+
+
+def test_there_is_room_while_fewer_workers_are_there_than_configured() -> None:
+    slots = [steward(), worker(), worker(pid=0), worker(wanted=False), worker(wanted=False, pid=0)]
+    assert plan.room(slots) == 0
+    slots[3].pid = 0
+    assert plan.room(slots) == 1
+
+
+def test_whoever_was_told_to_leave_and_did_has_failed_at_nothing() -> None:
+    for stamp in (Stamp(), Stamp(started=NOW - 0.1, beat=NOW)):
+        slot = worker(told_at=NOW, failures=2)
+        plan.vacate(slot, stamp, in_order=True, now=NOW)
+        assert (slot.failures, slot.told_at) == (2, math.inf)
+        assert plan.ending(worker(told_at=NOW), stamp, 0, Phase.RELOADING) is End.IN_ORDER
 
 
 @pytest.mark.parametrize(
@@ -233,18 +234,3 @@ def test_ready_means_everybody() -> None:
     assert not plan.all_started(slots, [IDLE, IDLE, Stamp()])
     slots[0].pid = 0
     assert not plan.all_started(slots, [IDLE, IDLE, IDLE])
-
-
-@pytest.mark.parametrize(
-    ("phase", "failures", "text"),
-    [
-        (Phase.STARTING, 0, "starting"),
-        (Phase.RUNNING, 0, "1 of 2 workers busy, 12 ready, 3 dead"),
-        (Phase.RUNNING, 2, "1 of 2 workers busy, 12 ready, 3 dead, 1 of 3 processes cannot start"),
-        (Phase.DRAINING, 0, "stopping, 1 of 2 workers still busy"),
-    ],
-)
-def test_status_for_people(phase: Phase, failures: int, text: str) -> None:
-    slots = [steward(), worker(failures=failures), worker()]
-    assert plan.status(phase, slots, [IDLE, IDLE, BUSY], ready=12, dead=3) == text
-    assert text.isascii()

@@ -1,5 +1,6 @@
 """Notices over a real socket."""
 
+import math
 import os
 import socket
 from collections.abc import Iterator
@@ -90,3 +91,49 @@ def test_what_is_meant_for_the_daemon_alone_leaves_the_environment() -> None:
     }
     systemd.take(environ)
     assert environ == {"HOME": "/root"}
+
+
+def test_more_time_is_asked_for_once_a_second(listener: socket.socket) -> None:
+    notices = systemd.take()
+    assert notices.extend(10.0) == 11.0
+    assert notices.extend(10.5) == 11.0
+    assert notices.extend(11.0) == 12.0
+    notices.close()
+    assert [listener.recv(100) for _ in range(2)] == [b"EXTEND_TIMEOUT_USEC=5000000"] * 2
+    listener.settimeout(0)
+    with pytest.raises(BlockingIOError):
+        listener.recv(100)
+
+
+def test_a_reload_is_said_with_its_moment(listener: socket.socket) -> None:
+    notices = systemd.take()
+    notices.reloading(12.3456789)
+    notices.close()
+    assert listener.recv(100) == b"RELOADING=1\nMONOTONIC_USEC=12345679"
+
+
+def test_signs_of_life_come_at_a_third_of_the_watchdogs_time(
+    listener: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WATCHDOG_USEC", "3000000")
+    monkeypatch.setenv("WATCHDOG_PID", str(os.getpid()))
+    notices = systemd.take()
+    assert [notices.alive(now) for now in (10.0, 10.9, 11.0, 20.0)] == [11.0, 11.0, 12.0, 21.0]
+    notices.close()
+    assert [listener.recv(100) for _ in range(3)] == [b"WATCHDOG=1"] * 3
+
+
+@pytest.mark.parametrize(
+    ("usec", "pid"), [("", ""), ("0", ""), ("3000000", "1"), ("soon", ""), ("9" * 5000, "")]
+)
+def test_no_watchdog_that_is_not_meant_for_us(
+    listener: socket.socket, monkeypatch: pytest.MonkeyPatch, usec: str, pid: str
+) -> None:
+    monkeypatch.setenv("WATCHDOG_USEC", usec)
+    monkeypatch.setenv("WATCHDOG_PID", pid)
+    notices = systemd.take()
+    assert notices.alive(10.0) == math.inf
+    notices.close()
+    listener.settimeout(0)
+    with pytest.raises(BlockingIOError):
+        listener.recv(100)
