@@ -59,6 +59,7 @@ def _document(
             "database": str(config.daemon.database),
             "loaded_at": daemon.loaded_at if daemon else None,
             "loaded_at_iso": iso(daemon.loaded_at) if daemon else None,
+            "config_changed": _is_outdated(config, daemon) if daemon else None,
             "started_at": daemon.started_at if daemon else None,
             "started_at_iso": iso(daemon.started_at) if daemon else None,
             "workers": daemon.workers if daemon else None,
@@ -114,15 +115,20 @@ def _daemon_lines(config: Config, alive: list[int], daemons: list[DaemonSeen]) -
         if each.config != str(config.path)
     ]
     lines += [
-        f"          pid {each.pid} began before the configuration was changed: restart it to use this one"
+        f"          pid {each.pid} has not loaded this configuration: reload it by `kill -HUP {each.pid}`"
         for each in daemons
-        if each.config == str(config.path) and each.loaded_at < config.path.stat().st_mtime
+        if _is_outdated(config, each)
     ]
     return [
         *(lines or ["daemon    not running"]),
         f"config    {printable(str(config.path))}",
         f"database  {printable(str(config.daemon.database))}",
     ]
+
+
+def _is_outdated(config: Config, daemon: DaemonSeen) -> bool:
+    """Whether the file was changed since the daemon loaded it, or tried to and went on by the old one."""
+    return daemon.config == str(config.path) and daemon.loaded_at < config.path.stat().st_mtime
 
 
 def _queue_lines(config: Config, overview: Overview) -> list[str]:
