@@ -43,7 +43,7 @@ class Cell(IntEnum):
 
 
 _LASTING = (Cell.READY, Cell.DEAD)
-"""What stays true until a steward counts anew."""
+"""What stays true until another steward counts anew."""
 
 
 class Board:

@@ -1,16 +1,15 @@
 """The daemon's parent: it supervises and does nothing else. It never opens the database.
 
-What it runs it is given; what it decides stands in `plan`, what it does to processes in `crew`.
+What it runs it is given; what it decides stands in `phases`, `plan` and `orders`, what it does to processes
+in `crew`, how it takes up a new configuration in `reload`, and what it says of itself in `report`.
 """
 
 import errno
 import math
-import os
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from signal import SIGTERM, SIGUSR1, SIGUSR2, Signals
+from signal import SIGTERM, SIGUSR1, Signals
 
 from sqlqd import exits, log, proc, tree
 from sqlqd.board import Cell
@@ -19,10 +18,11 @@ from sqlqd.parent import orders, phases, plan
 from sqlqd.parent.crew import Crew, Exit
 from sqlqd.parent.orders import Orders, Refused
 from sqlqd.parent.phases import Phase, Step
+from sqlqd.parent.place import Place
 from sqlqd.parent.plan import End, Filling, Slot
 from sqlqd.parent.preparation import Preparation
+from sqlqd.parent.reload import Reload
 from sqlqd.parent.report import LONGEST_START, Report, Sight
-from sqlqd.presence import Presence
 from sqlqd.seat import ChildExit, Role
 from sqlqd.systemd import Notices
 
@@ -55,17 +55,16 @@ class Parent:
         self._notices = plot.notices
         self._phase = Phase.STARTING
         self._status = exits.OK
-        self._began = self._renewed = plot.clock.awake()
-        """`_began`: when the last start or reload did."""
+        self._began = plot.clock.awake()
         self._end_by = math.inf
         """When the phase is to be over: new orders in force, drained, or everything killed."""
         self._more_time_until = self._began + LONGEST_START
-        self._reload_asked = False
         self._preparation: Preparation | None = None
-        self._presence: Presence | None = None
+        self._place: Place | None = None
         self._wakeup = proc.Wakeup(proc.PARENT_SIGNALS)
         self._crew = Crew(plot.orders)
         self._report = Report(plot.notices, self._began)
+        self._reload = Reload(plot.reload, self._crew, plot.notices, self._report, plot.clock)
         tree.become_subreaper()
 
     def run(self) -> int:
@@ -75,7 +74,7 @@ class Parent:
         while not self._over():
             proc.wait(self._descriptors(), deadline, self._clock)
             deadline = self.tick()
-        if self._presence is not None:
+        if self._place is not None:
             log.event("daemon.stopped")
         return self._status
 
@@ -95,7 +94,8 @@ class Parent:
             self._fill(now)
         sight = self._advance(now)
         changed, due = self._report.tell(sight, now)
-        self._renew_presence(now)
+        if self._place is not None:
+            self._place.keep(now)
         return min(due, now + self._look_again(sight, now, changed=changed), self._next_limit())
 
     # Signals and phases.
@@ -108,7 +108,7 @@ class Parent:
                 self._drain(number.name, now)
                 self._end(now)
             case Step.RELOAD:
-                self._reload_asked = True
+                self._reload.asked = True
             case Step.NOTHING:
                 reason = f"nothing to do while {self._phase.value}"
                 log.event("signal.ignored", signal=number.name, reason=reason)
@@ -171,52 +171,15 @@ class Parent:
             self._phase = Phase.RUNNING
             self._notices.ready()
             log.event("daemon.ready", workers=self._crew.orders.workers, database=str(self._plot.database))
-        elif self._phase is Phase.RELOADING:
-            complete = orders.in_force(sight.slots, sight.stamps, sight.generation)
-            if complete or now >= self._end_by:
-                self._reloaded(complete=complete)
-        if self._reload_asked and self._phase in (Phase.RUNNING, Phase.RELOADING):
-            self._reload(now)
-        return self._sight()
-
-    # Reload.
-
-    def _reload(self, now: float) -> None:
-        self._reload_asked = False
-        self._notices.reloading(now)
-        found, before = self._plot.reload(), self._crew.orders
-        if isinstance(found, Orders):
-            try:
-                self._crew.follow(found)
-            except OSError as error:
-                reason = f"no pipes to be had for {found.workers} workers: {error.strerror}"
-                found = Refused(reason, reason)
-        if isinstance(found, Refused):
-            self._refuse(found, now)
-            return
-        if self._phase is Phase.RELOADING:
-            log.event("daemon.reloaded", changes=f"{before.news}; and again before all had started")
-        found.adopt()
-        self._report.trouble = ""
-        self._phase, self._began = Phase.RELOADING, self._clock.awake()
-        self._end_by = self._began + orders.PATIENCE
-        for slot in self._occupied():
-            self._crew.tell(slot, SIGUSR2)
-            # Read behind it: whoever began a turn before this may not have heard it then.
-            slot.told_at = self._clock.awake()
-
-    def _refuse(self, refused: Refused, now: float) -> None:
-        self._report.trouble = refused.brief
-        log.event("daemon.reload_failed", reason=refused.reason)
-        self._report.tell(self._sight(), now, at_once=True)
-        if self._phase is Phase.RUNNING:
+        elif self._phase is Phase.RELOADING and self._reload.is_over(sight, now):
+            self._phase, self._end_by = Phase.RUNNING, math.inf
             self._notices.ready()
-
-    def _reloaded(self, *, complete: bool) -> None:
-        self._phase, self._end_by = Phase.RUNNING, math.inf
-        news = self._crew.orders.news
-        log.event("daemon.reloaded", changes=news if complete else f"{news}; not all have started yet")
-        self._notices.ready()
+        if self._reload.asked and self._phase in (Phase.RUNNING, Phase.RELOADING):
+            if self._reload.begin(self._sight(), under_way=self._phase is Phase.RELOADING):
+                self._phase, self._end_by = Phase.RELOADING, self._reload.over_by
+            elif self._phase is Phase.RUNNING:
+                self._notices.ready()
+        return self._sight()
 
     # Children.
 
@@ -237,11 +200,7 @@ class Parent:
 
     def _announce(self, now: float) -> None:
         try:
-            self._presence = Presence(self._plot.database)
-            self._presence.announce(os.getpid())
-            others = len(self._presence.living())
-            if others:
-                log.event("daemon.shared", count=others, database=str(self._plot.database))
+            self._place = Place(self._plot.database, now)
         except OSError as error:
             denied = error.errno in (errno.EACCES, errno.EPERM)
             status = exits.DENIED if denied else exits.IO
@@ -275,8 +234,8 @@ class Parent:
         """In a child: close what is the parent's alone."""
         self._wakeup.forget()
         self._notices.close()
-        if self._presence is not None:
-            self._presence.close()
+        if self._place is not None:
+            self._place.forget()
 
     def _watch(self, slot: Slot, now: float) -> None:
         stamp = self._crew.stamp(slot)
@@ -341,6 +300,7 @@ class Parent:
 
     def _sight(self) -> Sight:
         crew, board = self._crew, self._crew.board
+        at_work = self._phase in (Phase.RUNNING, Phase.RELOADING)
         return Sight(
             phase=self._phase,
             generation=crew.generation,
@@ -349,9 +309,7 @@ class Parent:
             preparing=self._preparation is not None,
             ready=board.get(_STEWARD, Cell.READY),
             dead=board.get(_STEWARD, Cell.DEAD),
-            more_time_until=-math.inf
-            if self._phase in (Phase.RUNNING, Phase.RELOADING)
-            else self._more_time_until,
+            more_time_until=-math.inf if at_work else self._more_time_until,
         )
 
     def _look_again(self, sight: Sight, now: float, *, changed: bool) -> float:
@@ -361,16 +319,12 @@ class Parent:
         awaited = self._phase is Phase.RELOADING or any(
             slot.pid and not stamp.started for slot, stamp in zip(slots, sight.stamps, strict=True)
         )
-        begins = self._phase in (Phase.STARTING, Phase.RELOADING)
-        since = self._began if begins else max(slot.forked_at for slot in slots)
+        since = max(slot.forked_at for slot in slots)
+        if self._phase is Phase.STARTING:
+            since = self._began
+        elif self._phase is Phase.RELOADING:
+            since = self._reload.began
         return plan.look_again(limits, now - since if awaited else None, changed=changed)
-
-    def _renew_presence(self, now: float) -> None:
-        if self._presence is not None and now - self._renewed >= plan.LONGEST_LOOK:
-            self._renewed = now
-            # Where it cannot be had now, the next look tries again.
-            with suppress(OSError):
-                self._presence.renew()
 
     def _next_limit(self) -> float:
         crew = self._crew

@@ -5,6 +5,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -84,3 +85,15 @@ def test_while_nobody_reads_the_log(tmp_path: Path, number: signal.Signals) -> N
             assert daemon.ended() == exits.OK
     os.close(held)
     assert (tmp_path / "ran").read_text() == "ran\n" * 5
+
+
+def test_whatever_signals_come_until_it_is_gone(tmp_path: Path) -> None:
+    with Daemon(tmp_path, QUEUES, workers=1) as daemon:
+        daemon.start()
+        daemon.signal(signal.SIGTERM)
+        for number in cycle((signal.SIGHUP, signal.SIGTERM, signal.SIGUSR2)):
+            if not daemon.running:
+                break
+            daemon.signal(number)
+            time.sleep(0.002)
+        assert daemon.status == exits.OK
