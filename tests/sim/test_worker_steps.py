@@ -197,6 +197,33 @@ def test_a_drain_waits_and_then_ends_and_releases(scene: Scene) -> None:
     assert scene.worker.status == ChildExit.IN_ORDER
 
 
+def test_who_retires_lets_the_command_end_and_claims_nothing_more(scene: Scene) -> None:
+    job, other = scene.add(), scene.add()
+    run = scene.running()
+    scene.worker.retire()
+    scene.pass_by(3600.0)
+    assert run.asked == []
+    assert not scene.worker.over
+    # No stop: what a signal ended has failed.
+    run.finish(Ended.EXITED, 128 + signal.SIGTERM)
+    again = open_store(scene.directory / "queue.db", scene.clock)
+    scene.pass_by(1.0)
+    assert scene.worker.over
+    assert scene.worker.status == ChildExit.IN_ORDER
+    records = [again.record(one) for one in (job, other)]
+    assert [one and one.state.value for one in records] == ["scheduled", "ready"]
+    again.close()
+
+
+def test_who_retires_can_still_be_told_to_drain(scene: Scene) -> None:
+    scene.add()
+    run = scene.running()
+    scene.worker.retire()
+    scene.worker.drain()
+    scene.pass_by(60.5)
+    assert run.asked == [(Ended.INTERRUPTED, False)]
+
+
 def test_to_be_told_again_and_harder_counts(scene: Scene) -> None:
     scene.commands.deaf = True
     scene.add()
