@@ -1,5 +1,6 @@
 """Puts the daemon together from a configuration: what its parent supervises, and what each child does."""
 
+import faulthandler
 import gc
 import os
 import signal
@@ -28,6 +29,8 @@ from sqlqd.store.library import is_safe, version
 from sqlqd.store.sqlite import open_store
 from sqlqd.worker import work
 
+_STANDARD_ERROR = 2
+
 _STEWARD_WAITS = 0.5
 """Seconds for the database's lock: a steward gives way to those who hold leases."""
 
@@ -41,6 +44,8 @@ _LEASE = 30.0
 def supervise(config: Config) -> NoReturn:
     """Be the daemon's parent until its end, and that of the process; its exit status is the daemon's."""
     ignored = proc.reset_dispositions()
+    # A watchdog ends what hangs by SIGABRT: then, and at a crash, the log shows where each process stood.
+    faulthandler.enable(_STANDARD_ERROR)
     notices = systemd.take()
     _set_up_log(config)
     sys.excepthook = _log_mistake

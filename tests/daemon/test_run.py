@@ -158,6 +158,17 @@ def test_a_killed_workers_job_runs_again_at_once_and_nothing_of_it_is_left(daemo
     assert daemon.running
 
 
+@pytest.mark.parametrize(("who", "stood"), [("parent", "sqlqd/parent/"), ("worker", "sqlqd/worker/")])
+def test_what_a_watchdog_aborts_shows_in_the_log_where_it_stood(daemon: Daemon, who: str, stood: str) -> None:
+    daemon.start()
+    os.kill(daemon.pid if who == "parent" else daemon.worker_pids[1], signal.SIGABRT)
+    until(lambda: "Fatal Python error: Aborted" in daemon.log and stood in daemon.log, "its stack is told")
+    if who == "parent":
+        assert daemon.ended() == -signal.SIGABRT
+    else:
+        daemon.event("worker.crashed")
+
+
 def test_a_killed_steward_is_replaced_and_wakes_again(daemon: Daemon) -> None:
     daemon.start()
     before = daemon.steward_pid
