@@ -3,6 +3,7 @@
 import math
 import os
 import re
+from collections import deque
 from collections.abc import MutableMapping
 
 from sdnotify import SystemdNotifier
@@ -16,6 +17,9 @@ _EXTENSION = 5.0
 
 _PINGS = 3.0
 """Pings of the watchdog in the time that it waits for one."""
+
+_KEPT = 16
+"""Messages that are kept for a listener who does not read; the newest count."""
 
 _OURS = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES")
 
@@ -31,6 +35,8 @@ class Notices:
         self._notifier = notifier
         self.heard = notifier is not None
         """Whether somebody listens."""
+        self._unsent: deque[str] = deque(maxlen=_KEPT)
+        """What must not be lost and could not be sent yet."""
         self._said = ""
         self._said_at = -math.inf
         self._extended_at = -math.inf
@@ -39,26 +45,29 @@ class Notices:
 
     def ready(self) -> None:
         """The daemon works; after `reloading`: by its new configuration, or goes on by the old one."""
-        self._send("READY=1")
+        self._keep("READY=1")
 
     def reloading(self, now: float) -> None:
         """A reload begins. Whoever asked for it waits until `ready`."""
-        self._send(f"RELOADING=1\nMONOTONIC_USEC={now * 1e6:.0f}")
+        self._keep(f"RELOADING=1\nMONOTONIC_USEC={now * 1e6:.0f}")
 
     def stopping(self) -> None:
         """The daemon ends."""
-        self._send("STOPPING=1")
+        self._keep("STOPPING=1")
 
     def status(self, text: str, now: float, *, at_once: bool = False) -> bool:
         """One line for people; if it is news, at most once a second, or at once.
 
-        Whether it was news; where it was and it is too soon, the caller tells it again.
+        Whether it was news; where it was and could not be said yet, the caller tells it again. Also sends
+        what was kept because nobody took it.
         """
+        taken = self._flush()
         if text == self._said:
-            return False
+            return not taken
         if at_once or now - self._said_at >= _BETWEEN:
-            self._said, self._said_at = text, now
-            self._send(f"STATUS={text}")
+            self._said_at = now
+            if self._send(f"STATUS={text}"):
+                self._said = text
         return True
 
     def extend(self, now: float) -> float:
@@ -85,10 +94,33 @@ class Notices:
             self._notifier.socket.close()
         self._notifier = None
 
-    def _send(self, text: str) -> None:
-        if self._notifier is not None:
-            # The notifier drops without a word what it cannot encode, READY with it.
+    def _keep(self, text: str) -> None:
+        self._unsent.append(text)
+        self._flush()
+
+    def _flush(self) -> bool:
+        """Send what was kept, in its order. Whether nothing is left."""
+        while self._unsent and self._sent(self._unsent[0]):
+            self._unsent.popleft()
+        return not self._unsent
+
+    def _send(self, text: str) -> bool:
+        """Whether it was sent, or is not to be: nothing passes by what was kept."""
+        return self._flush() and self._sent(text)
+
+    def _sent(self, text: str) -> bool:
+        if self._notifier is None:
+            return True
+        try:
+            # The notifier knows Latin-1 alone.
             self._notifier.notify(text.encode("ascii", "replace").decode("ascii"))
+        except BlockingIOError:
+            # Many messages wait to be read there.
+            return False
+        except OSError:
+            # Nobody listens any more: there is no use in keeping it.
+            return True
+        return True
 
 
 def take(environ: MutableMapping[str, str] = os.environ) -> Notices:
@@ -96,6 +128,8 @@ def take(environ: MutableMapping[str, str] = os.environ) -> Notices:
     notifier = SystemdNotifier() if _SOCKET in environ else None
     if notifier is not None and notifier.socket is not None:
         notifier.socket.setblocking(False)  # noqa: FBT003 - the call has no keywords
+        # Or it would drop what cannot be sent without a word, READY too.
+        notifier.debug = True
     watchdog = _watchdog(environ.get("WATCHDOG_USEC", ""), environ.get("WATCHDOG_PID", ""))
     for name in _OURS:
         environ.pop(name, None)

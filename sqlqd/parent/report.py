@@ -100,7 +100,7 @@ def status(sight: Sight, trouble: str = "") -> str:
     old = sum(1 for slot, _ in pairs if slot.pid and slot.generation != sight.generation)
     if old:
         parts.append(f"{old} still by the old configuration")
-    failing = sum(1 for slot in sight.slots if slot.failures and slot.wanted)
+    failing = sum(1 for slot, stamp in _pairs(sight) if slot.wanted and slot.failures and not stamp.started)
     if failing:
         parts.append(f"{failing} of {workers + 1} processes cannot start")
     line = ", ".join(parts)

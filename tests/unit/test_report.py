@@ -17,14 +17,14 @@ BUSY = Stamp(started=1.0, beat=NOW, busy=True)
 
 def sight(phase: Phase = Phase.RUNNING, *, failures: int = 0, preparing: bool = False) -> Sight:
     slots = [Slot(at, Role.WORKER if at else Role.STEWARD, pid=40 + at, generation=1) for at in range(4)]
-    slots[1].failures = failures
+    slots[1].failures, slots[2].failures = failures, 1
     slots[3].wanted = False
     slots[3].pid = 0
     return Sight(
         phase=phase,
         generation=1,
         slots=slots,
-        stamps=[IDLE, IDLE, BUSY, Stamp()],
+        stamps=[IDLE, Stamp() if failures else IDLE, BUSY, Stamp()],
         ready=12,
         dead=3,
         preparing=preparing,

@@ -4,6 +4,7 @@ import math
 import os
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,27 @@ def test_a_listener_that_does_not_read_holds_nobody_up(listener: socket.socket) 
         notices.status(f"{number:0200}", float(number))
     assert listener.recv(300).startswith(b"STATUS=")
     notices.close()
+
+
+def test_ready_is_not_lost_on_a_listener_that_is_slow(listener: socket.socket) -> None:
+    notices = systemd.take()
+    for number in range(2000):
+        notices.status(f"{number:0200}", float(number))
+    notices.ready()
+    listener.settimeout(0)
+    assert b"READY=1" not in waiting(listener)
+    assert notices.status("news", 5000.0)
+    assert waiting(listener) == [b"READY=1", b"STATUS=news"]
+    notices.close()
+
+
+def waiting(listener: socket.socket) -> list[bytes]:
+    """All messages that have come."""
+    told = []
+    with suppress(BlockingIOError):
+        while True:
+            told.append(listener.recv(300))
+    return told
 
 
 def test_without_a_listener_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
