@@ -42,12 +42,19 @@ class Relics:
         self._killed: dict[tuple[int, int], float] = {}
 
     def end_of_leases(self, over: Iterable[Lease]) -> bool:
-        """Kill what runs for leases that are over. True: nothing does, or nothing that SIGKILL would end."""
-        everyone = running()
+        """Kill what runs for leases that are over. True: nothing does, or nothing that SIGKILL would end.
+
+        Where there is no descriptor to look with, nobody knows: that is not true either.
+        """
         leases = list(over)
+        try:
+            everyone = running()
+            commands = _commands(leases, everyone)
+        except OSError:
+            return False
         workers = (one for lease in leases for one in _workers_of(lease, everyone))
         stopped = {one.pid for one in workers if one.stopped and _is_mine(one.pid)}
-        return self._end(everyone, stopped | _commands(leases, everyone))
+        return self._end(everyone, stopped | commands)
 
     def end_of_dead_daemons(self, database: Path, held: Iterable[Lease], living: Collection[int]) -> None:
         """End what daemons that are not among the living left, as a daemon that starts: before it needs the
@@ -142,10 +149,10 @@ def _commands(leases: Iterable[Lease], everyone: Processes) -> set[int]:
 
 
 def _marks(pid: int) -> tuple[bytes, bytes] | None:
-    """The worker and the job that a process was started for."""
+    """The worker and the job that a process was started for; None where it was none, or may not be read."""
     try:
         variables = Path(f"/proc/{pid}/environ").read_bytes()
-    except OSError:
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
         return None
     if _WORKER not in variables:
         return None

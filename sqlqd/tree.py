@@ -7,6 +7,7 @@ any (`waitpid(-1)`) would steal that of a command, and a stolen status reads as 
 """
 
 import ctypes
+import errno
 import os
 import signal
 from collections.abc import Collection, Iterable
@@ -16,10 +17,15 @@ from dataclasses import dataclass
 _PR_SET_CHILD_SUBREAPER = 36
 
 GIVE_UP = 10.0
-"""Seconds of SIGKILLs after which what remains (uninterruptible, or another user's) is left and named."""
+"""Seconds for which one and the same process outlives SIGKILL (it sleeps uninterruptibly, or is another
+user's) until it is left and named."""
 
 _FIRST_PAUSE = 0.001
 _LONGEST_PAUSE = 0.1
+_ROUNDS = 1000
+"""Looks at our own children in one step, at most: each takes some microseconds."""
+
+_BYTES_AT_ONCE = 65536
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +61,7 @@ def below(spared: Collection[int] = ()) -> list[Member]:
 
 
 def processes() -> list[Member]:
-    """Every process that can be seen, zombies too."""
+    """Every process that can be seen, zombies too. Raises OSError where there is nothing to look with."""
     entries = os.listdir("/proc")  # noqa: PTH208 - a Path for each of hundreds of processes is slow
     looked_at = (process(int(entry)) for entry in entries if entry.isdigit())
     return [found for found in looked_at if found is not None]
@@ -75,11 +81,25 @@ def descendants(among: Iterable[Member], roots: Iterable[int], spared: Collectio
     return found
 
 
+def children() -> set[int]:
+    """The children of this process, zombies too, by one cheap look that may overlook some.
+
+    Raises OSError where there is nothing to look with: no descriptor left, or a kernel without that file.
+    """
+    fd = os.open("/proc/thread-self/children", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        text = b""
+        while part := os.read(fd, _BYTES_AT_ONCE):
+            text += part
+    finally:
+        os.close(fd)
+    return {int(pid) for pid in text.split()}
+
+
 def alone(leader: int) -> bool:
     """True: this process has no child but `leader`, by one cheap look that may overlook some."""
     try:
-        with open("/proc/thread-self/children", encoding="ascii") as listing:  # noqa: PTH123 - hot path
-            return listing.read().split() in ([], [str(leader)])
+        return children() <= {leader}
     except OSError:
         return False
 
@@ -101,7 +121,7 @@ def remaining(pids: Collection[int]) -> frozenset[int]:
             ended, _ = os.waitpid(pid, os.WNOHANG)
         except ChildProcessError:
             # Its own parent takes its status; or somebody's has been taken by now.
-            ended = 0 if process(pid) is not None else pid
+            ended = pid if _is_gone(pid) else 0
         if ended:
             left.discard(pid)
     return frozenset(left)
@@ -112,17 +132,26 @@ class Ending:
 
     `leader` is a child whose status its owner takes: it is signalled but never reaped here, and while it
     is not reaped its process group is signalled whole, which no amount of forking outruns. `spared` are
-    children that are not part of the tree, with all below them.
+    children that are not part of the tree, with all below them. Who outlives SIGKILL for `patience`
+    seconds is left; whatever is new in the meantime never is.
     """
 
     def __init__(
-        self, now: float, *, grace: float, leader: int | None = None, spared: Collection[int] = ()
+        self,
+        now: float,
+        *,
+        grace: float,
+        leader: int | None = None,
+        spared: Collection[int] = (),
+        patience: float = GIVE_UP,
     ) -> None:
         self._leader = leader
         self._spared = spared
+        self._patience = patience
         self._kill_at = now + grace
         self._asked = grace <= 0.0
-        self._killed_at: float | None = None
+        self._killed: dict[tuple[int, int], float] = {}
+        """Since when those that SIGKILL has not ended yet were sent it, by number and birth."""
         self._pause = _FIRST_PAUSE
         self.due = now
         """When the next step is due, by the awake clock."""
@@ -136,6 +165,36 @@ class Ending:
 
     def step(self, now: float) -> bool:
         """Signal and reap what is there. True: nothing is left but the leader's zombie, or it gave up."""
+        if now >= self._kill_at:
+            self._signal_group(signal.SIGKILL)
+            self._chase()
+        try:
+            over = self._sweep(now)
+        except OSError:
+            # Without a descriptor to look with nothing is known of what is left: it is looked at again.
+            over = False
+        self._schedule(now)
+        return over
+
+    def _chase(self) -> None:
+        """Kill and reap our own children, and whom their death makes ours, quicker than they fork.
+
+        Those who fork and exit while all processes are swept outrun the sweep; this look they do not.
+        """
+        dying: set[int] = set()
+        for _ in range(_ROUNDS):
+            try:
+                fresh = [pid for pid in children() - dying if pid not in self._spared]
+            except OSError:
+                return
+            if not fresh:
+                return
+            for pid in fresh:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            dying.update(pid for pid in fresh if pid == self._leader or not _reaped(pid))
+
+    def _sweep(self, now: float) -> bool:
         leader = self._leader if self._leader_has_ended() else None
         found = [member for member in below(self._spared) if member.pid != leader]
         if not found and (self._leader is not None or self._spared or childless()):
@@ -144,17 +203,16 @@ class Ending:
         alive = [member for member in members if not member.zombie or member.parent == os.getpid()]
         if now >= self._kill_at:
             self._signal(alive, signal.SIGKILL)
-            self._killed_at = now if self._killed_at is None else self._killed_at
-            if now - self._killed_at >= GIVE_UP:
-                self.remains = tuple(alive)
-                return True
+            self._killed = {(one.pid, one.born): self._killed.get((one.pid, one.born), now) for one in alive}
+            deaf = all(now - since >= self._patience for since in self._killed.values())
+            self.remains = tuple(alive) if deaf else ()
         elif not self._asked:
             self._asked = True
-            self._signal(alive, signal.SIGTERM)
-            # A stopped process cannot act on SIGTERM before it continues.
-            self._signal(alive, signal.SIGCONT)
-        self._schedule(now)
-        return False
+            for number in (signal.SIGTERM, signal.SIGCONT):
+                # A stopped process cannot act on SIGTERM before it continues.
+                self._signal_group(number)
+                self._signal(alive, number)
+        return bool(self.remains)
 
     def _schedule(self, now: float) -> None:
         self.due = now + self._pause
@@ -162,10 +220,12 @@ class Ending:
             self.due = min(self.due, self._kill_at)
         self._pause = min(self._pause * 2.0, _LONGEST_PAUSE)
 
-    def _signal(self, alive: list[Member], number: signal.Signals) -> None:
+    def _signal_group(self, number: signal.Signals) -> None:
         if self._leader is not None:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._leader, number)
+
+    def _signal(self, alive: list[Member], number: signal.Signals) -> None:
         for member in alive:
             if member.group != self._leader or member.group == 0:
                 send(member, number)
@@ -185,26 +245,32 @@ class Ending:
         """
         if not member.zombie or member.parent != os.getpid():
             return False
-        if member.pid == self._leader:
-            return self._leader_has_ended()
-        try:
-            return os.waitpid(member.pid, os.WNOHANG)[0] == member.pid
-        except ChildProcessError:
-            return True
+        return self._leader_has_ended() if member.pid == self._leader else _reaped(member.pid)
+
+
+def _reaped(stray: int) -> bool:
+    """Whether this child has ended, and its status is taken."""
+    try:
+        return os.waitpid(stray, os.WNOHANG)[0] == stray
+    except ChildProcessError:
+        return True
 
 
 def process(pid: int) -> Member | None:
-    """The process of that number; None where there is none."""
+    """The process of that number; None where there is none.
+
+    Raises OSError where that cannot be told, as without a descriptor to look with.
+    """
     try:
         fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        text = os.read(fd, 1024)
-    except OSError:
-        return None
-    finally:
-        os.close(fd)
+        try:
+            text = os.read(fd, 1024)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ESRCH):
+            return None
+        raise
     head, _, rest = text.rpartition(b")")
     fields = rest.split()
     return Member(
@@ -218,16 +284,22 @@ def process(pid: int) -> Member | None:
     )
 
 
+def _is_gone(pid: int) -> bool:
+    with suppress(OSError):
+        return process(pid) is None
+    return False
+
+
 def send(to: Member, number: signal.Signals) -> None:
-    """Signal exactly that process: by then its number may be another's, unless it is ours to reap."""
-    with suppress(ProcessLookupError, PermissionError):
+    """Signal exactly that process: by then its number may be another's, unless it is ours to reap.
+
+    Where there is no descriptor to be sure with, it is not signalled.
+    """
+    with suppress(OSError):
         if to.parent == os.getpid():
             os.kill(to.pid, number)
             return
-        try:
-            fd = os.pidfd_open(to.pid)
-        except OSError:
-            return
+        fd = os.pidfd_open(to.pid)
         try:
             again = process(to.pid)
             if again is not None and again.born == to.born:

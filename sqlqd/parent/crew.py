@@ -25,7 +25,6 @@ class _Process:
     pidfd: int
     ending: tree.Ending | None = None
     """Under way once it is dead or to be killed; of it and of all that it left behind."""
-    began: float = 0.0
     due: float = math.inf
     """When the next step of the ending is."""
     spared: set[int] = field(default_factory=set)
@@ -138,8 +137,10 @@ class Crew:
         if process.ending is None:
             others = {other.pid for other in self.slots if other is not slot}
             process.spared.update(others, self._strangers)
-            process.ending = tree.Ending(now, grace=0.0, leader=slot.pid, spared=process.spared)
-            process.began = process.due = now
+            process.ending = tree.Ending(
+                now, grace=0.0, leader=slot.pid, spared=process.spared, patience=plan.STRAY_PATIENCE
+            )
+            process.due = now
 
     def step(self, slot: Slot, now: float) -> Exit | None:
         """Go on with a child's end; how it ended, once nothing that it left runs on, or that was given up."""
@@ -148,11 +149,11 @@ class Crew:
             self.kill(slot, now)
         if process.ending is None or now < process.due:
             return None
-        empty = process.ending.step(now)
-        process.due = now + _AGAIN if empty else process.ending.due
-        if not _has_ended(process.pidfd) or not (empty or now - process.began >= plan.STRAY_PATIENCE):
+        over = process.ending.step(now)
+        process.due = now + _AGAIN if over else process.ending.due
+        if not over or not _has_ended(process.pidfd):
             return None
-        remains = () if empty else tuple(one for one in tree.below(process.spared) if not one.zombie)
+        remains = process.ending.remains
         self._spare(member.pid for member in remains)
         return Exit(self._reap(slot), remains)
 
@@ -213,10 +214,9 @@ def _has_ended(pidfd: int) -> bool:
 
 def _children() -> set[int]:
     try:
-        with open("/proc/thread-self/children", encoding="ascii") as listing:  # noqa: PTH123 - at every tick
-            return {int(pid) for pid in listing.read().split()}
+        return tree.children()
     except OSError:
-        # A kernel without this file: then nobody can be told to be a stranger.
+        # Nothing to look with: then nobody can be told to be a stranger.
         return set()
 
 
