@@ -47,9 +47,11 @@ def take(database: Database, turns: Turns, holder: Holder, after: str, now: Mome
     while len(buried) < _MOST_BURIED and (found := _next(database, turns, after, now.wall)):
         limit = _ANY_SIZE if found.rules.max_payload is None else found.rules.max_payload
         row = _Candidate(*database.one(sql.CANDIDATE, (found.rowid, limit)) or ())
-        reason = _why_never(row, found.rules) or _why_not_json(database, found)
-        if reason is None:
-            return Taken(_give(database, found, row, holder, now), tuple(buried))
+        reason = _why_odd(row) or _why_never(row, found.rules) or _why_not_json(database, found)
+        given = _give(database, found, row, holder, now) if reason is None else reason
+        if isinstance(given, Claim):
+            return Taken(given, tuple(buried))
+        reason = given
         database.insist_on_sync()
         buried.append(_bury(database, found, row, reason, now.wall))
     return Taken(None, tuple(buried))
@@ -90,6 +92,14 @@ def room(database: Database, rules: Rules, *, taken: int = 0) -> int:
     return rules.concurrency + taken - (held[0] if held else 0)
 
 
+def _why_odd(row: _Candidate) -> str | None:
+    """What is no number although it has to be: such a row came past the schema's checks."""
+    numbers = {"run_at": row.run_at, "created_at": row.created_at, "attempts": row.attempts}
+    numbers |= {"max_attempts": row.max_attempts or 0, "crashes": row.crashes, "priority": row.priority}
+    odd = [name for name, value in numbers.items() if not isinstance(value, int | float)]
+    return f"{', '.join(odd)} must be a number" if odd else None
+
+
 def _why_never(row: _Candidate, rules: Rules) -> str | None:
     """Why a job can never run (again); None: it can."""
     if row.payload is None:
@@ -120,12 +130,15 @@ def _why_not_json(database: Database, found: _Found) -> str | None:
     return None if valid and valid[0] else "the payload is not valid JSON"
 
 
-def _give(database: Database, found: _Found, row: _Candidate, holder: Holder, now: Moment) -> Claim:
+def _give(database: Database, found: _Found, row: _Candidate, holder: Holder, now: Moment) -> Claim | str:
+    """The claim; or why the schema does not let the row be given to anybody."""
     rules = found.rules
     token = f"{holder.uid}/{holder.slot}/{holder.pid}/{os.urandom(16).hex()}"
     until, until_awake = now.wall + rules.lease, now.awake + rules.lease
     boot = database.clock.boot()
-    database.run(sql.GIVE, (token, until, now.wall, boot, until_awake, found.rowid))
+    rule = database.refusal(sql.GIVE, (token, until, now.wall, boot, until_awake, found.rowid))
+    if rule is not None:
+        return f"the row is none that can run: {rule}"
     if found.blocks:
         # One tries whether the command can be started again, not everyone at once.
         database.run(sql.PROBE_QUEUE, (now.wall + _PROBE, rules.name))

@@ -15,7 +15,7 @@ import apsw
 from sqlqd import faults
 from sqlqd.clock import Clock, pause
 from sqlqd.store.base import Interrupted, StoreFailed, StoreMissing, StoreReplaced
-from sqlqd.store.errors import BUSY, explain
+from sqlqd.store.errors import BUSY, broken_rule, explain
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
@@ -108,6 +108,14 @@ class Database:
         """Execute; the number of rows that it changed."""
         self._connection.execute(statement, values)
         return self._connection.changes()
+
+    def refusal(self, statement: str, values: Values) -> str | None:
+        """Execute; the rule of the schema that forbids it, whereupon the transaction goes on without."""
+        try:
+            self._connection.execute(statement, values)
+        except apsw.ConstraintError as error:
+            return broken_rule(str(error))
+        return None
 
     def one(self, statement: str, values: Values = ()) -> Row | None:
         """The first row of a query that gives at most one."""

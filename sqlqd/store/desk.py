@@ -9,7 +9,19 @@ from sqlqd.model import SHORTEST_PREFIX, Record, Selection, State, Touched
 from sqlqd.store import statements as sql
 from sqlqd.store.database import Database, Moment
 from sqlqd.store.ledger import count
-from sqlqd.store.selecting import DEAD, DONE, LAST_ROW, LIVE, PAGE, Placed, SeveralJobs, at, page, places
+from sqlqd.store.selecting import (
+    DEAD,
+    DONE,
+    FIRST_ROW,
+    LAST_ROW,
+    LIVE,
+    PAGE,
+    Placed,
+    SeveralJobs,
+    at,
+    page,
+    places,
+)
 
 _CANCELLED_KEPT = 86_400.0
 """Seconds for which the record of a cancelled job is kept: the desk has no configuration."""
@@ -54,7 +66,8 @@ class _Verb(NamedTuple):
 
     states: frozenset[State]
     refuses: Callable[[Database, Placed], str | None]
-    acts: Callable[[Database, Placed, float], None]
+    acts: Callable[[Database, Placed, float], str | None]
+    """Its result says why that could not be, as a reason to leave the job alone."""
 
 
 def retry(database: Database, selection: Selection, *, dry_run: bool) -> Touched:
@@ -105,8 +118,8 @@ class _Work:
         return Touched(tuple(self._touched), tuple(self._skipped))
 
     def _table(self, table: str) -> None:
-        first, more = 0, True
-        while more and self._left:
+        first, more = FIRST_ROW, True
+        while more and self._left and first <= LAST_ROW:
             found = self._step(partial(self._paged, table, first)).found
             more = len(found) == PAGE
             first = found[-1].place.row + 1 if found else first
@@ -144,10 +157,10 @@ class _Work:
         if len(step.touched) >= self._left:
             return
         reason = self._verb.refuses(self._database, placed)
+        if reason is None and not self._dry_run:
+            reason = self._verb.acts(self._database, placed, now.wall)
         if reason is None:
             step.touched.append(placed.record)
-            if not self._dry_run:
-                self._verb.acts(self._database, placed, now.wall)
         elif self._selection.ids or reason != _NEVER_FAILED:
             step.skipped.append((placed.record.id, reason))
 
@@ -164,12 +177,14 @@ def _refuses_retry(database: Database, placed: Placed) -> str | None:
     return f"its key is held by the live job {holder[0].decode(errors='replace')}" if holder else None
 
 
-def _retry(database: Database, placed: Placed, now: float) -> None:
+def _retry(database: Database, placed: Placed, now: float) -> str | None:
+    row = placed.place.row
     if placed.record.state is State.SCHEDULED:
-        database.run(_DUE_NOW, (now, placed.place.row))
-        return
-    database.run(_REVIVE, (placed.place.row, now))
-    database.run(_DELETE_DEAD, (placed.place.row,))
+        return database.refusal(_DUE_NOW, (now, row))
+    rule = database.refusal(_REVIVE, (row, now))
+    if rule is None:
+        database.run(_DELETE_DEAD, (row,))
+    return rule
 
 
 def _refuses_cancel(_: Database, placed: Placed) -> str | None:
@@ -177,12 +192,13 @@ def _refuses_cancel(_: Database, placed: Placed) -> str | None:
     return None if state in {State.READY, State.SCHEDULED} else f"is {state.value}"
 
 
-def _cancel(database: Database, placed: Placed, now: float) -> None:
+def _cancel(database: Database, placed: Placed, now: float) -> str | None:
     row = placed.place.row
     database.run(_RECORD_CANCELLED, (row, now, now + _CANCELLED_KEPT))
     database.run(_FORGET_LIVE_ATTEMPTS, (row,))
     database.run(sql.DELETE_ROW, (row,))
     count(database, placed.record.queue, "cancelled", now)
+    return None
 
 
 def _refuses_purge(_: Database, placed: Placed) -> str | None:
@@ -190,13 +206,14 @@ def _refuses_purge(_: Database, placed: Placed) -> str | None:
     return None if state in {State.DEAD, State.DONE} else f"is {state.value}"
 
 
-def _purge(database: Database, placed: Placed, _: float) -> None:
+def _purge(database: Database, placed: Placed, _: float) -> str | None:
     row = placed.place.row
     if placed.record.state is State.DONE:
         database.run(sql.DELETE_DONE, (row,))
-        return
-    database.run(_FORGET_DEAD_ATTEMPTS, (row,))
-    database.run(_DELETE_DEAD, (row,))
+    else:
+        database.run(_FORGET_DEAD_ATTEMPTS, (row,))
+        database.run(_DELETE_DEAD, (row,))
+    return None
 
 
 _RETRY = _Verb(frozenset({State.DEAD, State.SCHEDULED}), _refuses_retry, _retry)

@@ -6,10 +6,13 @@ from dataclasses import replace
 from sqlqd.model import Claim, Lease
 from sqlqd.store import statements as sql
 from sqlqd.store.database import Database, Moment, Row, Values
-from sqlqd.store.ledger import KEPT_ATTEMPTS, SLOT
+from sqlqd.store.ledger import KEPT_ATTEMPTS, SLOT, count
 
 _AT_ONCE = 500
 """Leases ended in one transaction."""
+
+_LONGEST_FOREIGN = 86_400.0
+"""Seconds from now that another program's lease may end: it has no boot whose clock would tell."""
 
 
 def overdue(database: Database, now: Moment, limit: int = _AT_ONCE) -> list[Row]:
@@ -18,6 +21,8 @@ def overdue(database: Database, now: Moment, limit: int = _AT_ONCE) -> list[Row]
     searches: tuple[tuple[str, Values], ...] = (
         (sql.OVER_AWAKE, (boot, now.awake, limit)),
         (sql.OVER_FOREIGN, (now.wall, limit)),
+        (sql.OVER_FAR, (now.wall + _LONGEST_FOREIGN, limit)),
+        (sql.OVER_ODD, (boot, limit)),
         (sql.OVER_BEFORE_BOOT, (boot, limit)),
         (sql.OVER_AFTER_BOOT, (boot, limit)),
     )
@@ -42,14 +47,27 @@ def held_by(database: Database, uid: str) -> list[Row]:
 
 
 def end(database: Database, leases: list[Row], reason: str, now: float) -> int:
-    """End them. `locked_by` stays: the holder may still settle until somebody claims the job."""
+    """End them. `locked_by` stays: the holder may still settle until somebody claims the job.
+
+    A row that came past the schema's checks can only be buried.
+    """
     for rowid, crashed in leases:
-        database.run(sql.END_LEASE, (now, crashed, rowid))
-        if crashed:
+        rule = database.refusal(sql.END_LEASE, (now, crashed, rowid))
+        if rule is not None:
+            _bury(database, rowid, rule, now)
+        elif crashed:
             database.run(sql.LOG_LOST, (rowid, now, reason))
             database.run(sql.TRIM_LOST, (rowid, KEPT_ATTEMPTS))
             database.run(sql.COUNT_LOST, (rowid, int(now // SLOT)))
     return len(leases)
+
+
+def _bury(database: Database, rowid: int, rule: str, now: float) -> None:
+    (queue,) = database.one(sql.QUEUE_OF, (rowid,)) or (b"",)
+    database.insist_on_sync()
+    database.run(sql.BURY_ROW, (rowid, now, f"the row is none that can run: {rule}", None))
+    database.run(sql.DELETE_ROW, (rowid,))
+    count(database, queue.decode(errors="replace"), "dead", now)
 
 
 def renew(database: Database, claim: Claim, lease: float, now: Moment) -> Claim | None:

@@ -1,5 +1,6 @@
 """Finding jobs for people, wherever they stand: live, dead or done."""
 
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ from sqlqd.store.database import Database, Moment, Row
 PAGE = 200
 """Jobs read or changed in one transaction, so that nobody waits long for the lock."""
 
-LAST_ROW = (1 << 63) - 1
+FIRST_ROW, LAST_ROW = -(1 << 63), (1 << 63) - 1
 
 _LAST_CHARACTER = "\U0010ffff"
 
@@ -101,6 +102,9 @@ _WHOLE = (
     "last_error",
     "crashes",
 )
+_NUMBERS = frozenset(
+    {"priority", "run_at", "locked_until", "max_attempts", "created_at", "claimed_at", "crashes", "died_at"}
+)
 _FIELDS = {
     LIVE: (*_WHOLE, "state"),
     DEAD: (*_WHOLE, "died_at", "reason"),
@@ -182,8 +186,8 @@ def _by_ids(database: Database, selection: Selection) -> Iterator[Record]:
 
 def _by_pages(database: Database, selection: Selection, limit: int) -> Iterator[Record]:
     for table in (LIVE, DEAD, DONE):
-        first = 0
-        while True:
+        first = FIRST_ROW
+        while first <= LAST_ROW:
 
             def look(now: Moment, table: str = table, first: int = first) -> list[Placed]:
                 return page(
@@ -205,9 +209,19 @@ def history(database: Database, job_id: str) -> tuple[Attempt, ...]:
 
 
 def _record(table: str, row: Row) -> Record:
-    values = (_text(value) if isinstance(value, bytes) else value for value in row[1:])
-    fields: dict[str, Any] = dict(zip(_FIELDS[table], values, strict=True))
+    fields: dict[str, Any] = {
+        name: _readable(name, value) for name, value in zip(_FIELDS[table], row[1:], strict=True)
+    }
     return Record(**(fields | {"state": State(fields.get("state", table))}))
+
+
+def _readable(name: str, value: Any) -> Any:
+    """What another program put past the schema's checks must not keep anybody from seeing the rest."""
+    if name in _NUMBERS:
+        return value if isinstance(value, int | float) and math.isfinite(value) else None
+    if name == "attempts":
+        return value if isinstance(value, int) else 0
+    return _text(value) if isinstance(value, bytes) else value
 
 
 def _text(value: bytes) -> str:

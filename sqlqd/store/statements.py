@@ -15,7 +15,8 @@ ON CONFLICT (queue, key) WHERE key IS NOT NULL DO NOTHING
 
 LIVE_BY_KEY = "SELECT CAST(id AS BLOB) FROM jobs WHERE queue = ? AND key = ?"
 
-# Out: which job is next. `queue >= ?` jumps to the next queue that has a row at all.
+# Out: which job is next. `queue >= ?` jumps to the next queue that has a row at all. A run_at that came past
+# the schema's checks and is no number reads as long due: whoever meets the row then buries it.
 
 LOST_HEAD = """
 SELECT j.rowid, CAST(j.queue AS BLOB), q.paused_at, q.paused_until, q.blocked_until, q.blocks
@@ -26,7 +27,7 @@ ORDER BY j.queue, j.rowid LIMIT 1
 
 WAITING_HEAD = """
 SELECT j.rowid, CAST(j.queue AS BLOB), q.paused_at, q.paused_until, q.blocked_until, q.blocks,
-    j.priority, j.run_at
+    j.priority, iif(typeof(j.run_at) = 'real', j.run_at, 0.0)
 FROM jobs AS j INDEXED BY jobs_waiting LEFT JOIN sqlqd_queues AS q ON q.queue = j.queue
 WHERE j.locked_by IS NULL AND j.queue >= ?
 ORDER BY j.queue, j.priority DESC, j.run_at, j.rowid LIMIT 1
@@ -34,7 +35,7 @@ ORDER BY j.queue, j.priority DESC, j.run_at, j.rowid LIMIT 1
 
 # The head of the next lower priority of a queue: rows of one priority that lie in the future are jumped over.
 LOWER_HEAD = """
-SELECT rowid, priority, run_at FROM jobs INDEXED BY jobs_waiting
+SELECT rowid, priority, iif(typeof(run_at) = 'real', run_at, 0.0) FROM jobs INDEXED BY jobs_waiting
 WHERE locked_by IS NULL AND queue = ? AND priority < ?
 ORDER BY priority DESC, run_at, rowid LIMIT 1
 """
@@ -71,7 +72,8 @@ SELECT count(*) FROM (
 CANDIDATE = """
 SELECT CAST(id AS BLOB), CAST(key AS BLOB),
     CASE WHEN octet_length(payload) <= ?2 THEN CAST(payload AS BLOB) END, octet_length(payload),
-    priority, run_at, attempts, max_attempts, created_at, CAST(last_error AS BLOB), crashes, lost
+    priority, run_at, attempts, max_attempts, created_at,
+    CASE WHEN octet_length(last_error) <= 65536 THEN CAST(last_error AS BLOB) END, crashes, lost
 FROM jobs WHERE rowid = ?1
 """
 
@@ -85,12 +87,16 @@ WHERE rowid = ?
 
 PROBE_QUEUE = "UPDATE sqlqd_queues SET blocked_until = ? WHERE queue = ?"
 
-# An id that is among the dead already must not keep a job from being buried: the newer one stays.
+# An id that is among the dead already must not keep a job from being buried: the newer one stays. Nor must
+# what is no number, behind the schema's back, where there has to be one.
 BURY_ROW = """
 INSERT OR REPLACE INTO dead_jobs (id, queue, key, priority, run_at, created_at, attempts, max_attempts,
     crashes, claimed_at, died_at, reason, payload, last_error)
-SELECT id, queue, key, priority, run_at, created_at, attempts, max_attempts, crashes,
-    claimed_at, ?2, ?3, payload, coalesce(?4, last_error, ?3)
+SELECT coalesce(id, lower(hex(randomblob(16)))), queue, key, coalesce(CAST(priority AS INTEGER), 0),
+    coalesce(CAST(run_at AS REAL), 0), coalesce(CAST(created_at AS REAL), 0),
+    coalesce(CAST(attempts AS INTEGER), 0), CAST(max_attempts AS INTEGER),
+    coalesce(CAST(crashes AS INTEGER), 0), CAST(claimed_at AS REAL), ?2, ?3, coalesce(payload, ''),
+    coalesce(?4, CASE WHEN octet_length(last_error) <= 65536 THEN last_error END, ?3)
 FROM jobs WHERE rowid = ?1
 """
 
@@ -173,7 +179,29 @@ WHERE locked_by IS NOT NULL AND lost = 0 AND lease_boot IS NULL AND lease_end IS
     AND locked_until <= ? LIMIT ?
 """
 
+# No program holds a job for a day by the wall clock alone and means it: then it would be held for ever.
+OVER_FAR = """
+SELECT rowid, 1 FROM jobs INDEXED BY jobs_leases
+WHERE locked_by IS NOT NULL AND lost = 0 AND lease_boot IS NULL AND lease_end IS NULL
+    AND locked_until > ? LIMIT ?
+"""
+
+# What the schema allows to nobody, and what could never end.
+OVER_ODD = """
+SELECT rowid, 1 FROM jobs INDEXED BY jobs_leases
+WHERE locked_by IS NOT NULL AND lost = 0 AND lease_boot IS NULL AND lease_end IS NULL AND locked_until IS NULL
+UNION ALL SELECT rowid, 1 FROM jobs INDEXED BY jobs_leases
+WHERE locked_by IS NOT NULL AND lost = 0 AND lease_boot IS NULL AND lease_end IS NOT NULL
+UNION ALL SELECT rowid, 1 FROM jobs INDEXED BY jobs_leases
+WHERE locked_by IS NOT NULL AND lost = 0 AND lease_boot = ?1 AND lease_end IS NULL
+UNION ALL SELECT rowid, 1 FROM jobs INDEXED BY jobs_leases
+WHERE locked_by IS NOT NULL AND lost = 0 AND lease_boot = ?1 AND lease_end > 1e11
+LIMIT ?2
+"""
+
 HOLDER_OF = "SELECT CAST(id AS BLOB), CAST(locked_by AS BLOB) FROM jobs WHERE rowid = ?"
+
+QUEUE_OF = "SELECT CAST(queue AS BLOB) FROM jobs WHERE rowid = ?"
 
 # Rare, and as long as the list of held jobs: not worth an index that every claim would pay for.
 HELD_BY_UID = """
@@ -213,7 +241,7 @@ SELECT count(*) FROM (
 
 NEXT_RUN_AT = """
 SELECT run_at FROM jobs INDEXED BY jobs_waiting
-WHERE locked_by IS NULL AND queue = ? AND priority = ? AND run_at > ?
+WHERE locked_by IS NULL AND queue = ? AND priority = ? AND run_at > ? AND run_at <= 1e11
 ORDER BY run_at LIMIT 1
 """
 

@@ -2,9 +2,13 @@
 
 from pathlib import Path
 
+import pytest
+
+from sqlqd.model import Bury, Rules, Selection, State
 from sqlqd.store.sqlite import open_store
 from tests.support.clocks import TwoHands
 from tests.support.sql import rows, shell
+from tests.support.stores import add, claim, claimed
 
 
 def test_a_row_with_as_many_crashes_as_there_can_be_keeps_no_other_lease_from_its_end(tmp_path: Path) -> None:
@@ -51,3 +55,102 @@ def test_the_log_beside_the_real_file_is_the_one_that_is_kept_short(tmp_path: Pa
     assert store.checkpoint() == 0
     assert log.stat().st_size <= 4 * 1024 * 1024
     store.close()
+
+
+@pytest.mark.parametrize(
+    "lease",
+    [
+        "locked_until = 1e11",
+        "locked_until = 'never'",
+        "locked_until = NULL",
+        "locked_until = 1e10, lease_end = 5.0",
+        "locked_until = 1e10, lease_boot = '{boot}'",
+        "locked_until = 1e10, lease_boot = '{boot}', lease_end = 'later'",
+        "locked_until = 1e10, lease_boot = '{boot}', lease_end = 1e300",
+        "locked_until = 1e10, lease_boot = 7, lease_end = 1e10",
+        "locked_until = 1e10, lease_boot = x'ff', lease_end = 1e10",
+    ],
+)
+def test_no_lease_that_another_program_made_is_for_ever(tmp_path: Path, lease: str) -> None:
+    path, clock = tmp_path / "queue.db", TwoHands()
+    store = open_store(path, clock, create=True)
+    odd, fine = add(store), add(store)
+    _past_the_checks(
+        path, f"UPDATE jobs SET locked_by = 'x', {lease.format(boot=clock.boot())} WHERE id = '{odd}'"
+    )
+    _past_the_checks(path, f"UPDATE jobs SET locked_by = 'y', locked_until = 1 WHERE id = '{fine}'")
+    assert store.expire_leases() == 2
+    first, second = claim(store), claim(store)
+    dead = list(store.find(Selection(states=frozenset({State.DEAD}))))
+    assert {one.job.id for one in (first, second) if one} | {one.id for one in dead} == {odd, fine}
+    assert all("the row is none that can run" in (one.reason or "") for one in dead)
+    store.close()
+
+
+_NUMBERS = ("run_at", "created_at", "attempts", "max_attempts", "crashes", "priority")
+_BURIED = {
+    *((column, value) for column in _NUMBERS for value in ("'soon'", "x'ff'")),
+    ("attempts", "9e999"),
+}
+
+
+@pytest.mark.parametrize(
+    "column",
+    ["run_at", "created_at", "claimed_at", "attempts", "max_attempts", "crashes", "priority", "lost"],
+)
+@pytest.mark.parametrize("value", ["'soon'", "x'ff'", "9e999"])
+def test_what_is_no_number_is_buried_and_stops_nobody(tmp_path: Path, column: str, value: str) -> None:
+    path = tmp_path / "queue.db"
+    store = open_store(path, TwoHands(wall=9e9), create=True)
+    odd, fine = add(store, priority=1), add(store)
+    _past_the_checks(path, f"UPDATE jobs SET {column} = {value} WHERE id = '{odd}'")
+    assert {one.id for one in store.find(Selection(queue="mail"))} == {odd, fine}
+    assert store.outlook([Rules("mail")], limit=5).due > 0
+    claims = [claim(store) for _ in range(4)]
+    assert fine in {one.job.id for one in claims if one}
+    (record,) = store.find(Selection(ids=(odd,)))
+    # What the claim itself sets right, or is large enough to compare with, harms nobody.
+    assert (record.state is State.DEAD) == ((column, value) in _BURIED)
+    store.close()
+
+
+def test_a_huge_error_is_neither_read_nor_copied(tmp_path: Path) -> None:
+    path = tmp_path / "queue.db"
+    store = open_store(path, TwoHands(), create=True)
+    shell(path, "INSERT INTO jobs (id, queue, last_error) VALUES ('big', 'mail', hex(zeroblob(1000000)))")
+    held = claimed(store)
+    assert held.job.last_error is None
+    assert store.settle(held, Bury("enough")).kept
+    (dead,) = store.find(Selection(states=frozenset({State.DEAD})))
+    assert dead.last_error == "enough"
+    store.close()
+
+
+def test_one_dead_row_that_cannot_live_keeps_no_other_from_its_retry(tmp_path: Path) -> None:
+    path = tmp_path / "queue.db"
+    store = open_store(path, TwoHands(), create=True)
+    for name in ("odd", "fine"):
+        shell(path, f"INSERT INTO jobs (id, queue, attempts, max_attempts) VALUES ('{name}', 'mail', 1, 1)")
+    assert claim(store) is None
+    _past_the_checks(path, "UPDATE dead_jobs SET priority = 5000, died_at = 'then' WHERE id = 'odd'")
+    touched = store.retry(Selection(queue="mail"))
+    assert [one.id for one in touched.jobs] == ["fine"]
+    assert [(name, "priority must be" in reason) for name, reason in touched.skipped] == [("odd", True)]
+    store.close()
+
+
+def test_rows_numbered_below_zero_are_listed_and_retried(tmp_path: Path) -> None:
+    path = tmp_path / "queue.db"
+    store = open_store(path, TwoHands(), create=True)
+    shell(
+        path,
+        "INSERT INTO jobs (rowid, id, queue) VALUES (-5, 'below', 'mail'), "
+        "(9223372036854775807, 'last', 'mail')",
+    )
+    assert [one.id for one in store.find(Selection(queue="mail"))] == ["below", "last"]
+    assert [one.id for one in store.cancel(Selection(queue="mail")).jobs] == ["below", "last"]
+    store.close()
+
+
+def _past_the_checks(path: Path, statement: str) -> None:
+    shell(path, f"PRAGMA ignore_check_constraints = ON; {statement};")

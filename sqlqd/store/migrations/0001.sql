@@ -36,14 +36,18 @@ CREATE TABLE jobs (
     locked_until REAL
         CONSTRAINT "locked_until must be Unix seconds, a number from 0 to 1e11, or NULL"
         CHECK (locked_until IS NULL OR (typeof(locked_until) = 'real' AND locked_until BETWEEN 0 AND 1e11)),
-    claimed_at REAL,
+    claimed_at REAL
+        CONSTRAINT "claimed_at must be Unix seconds, a number from 0 to 1e11, or NULL"
+        CHECK (claimed_at IS NULL OR (typeof(claimed_at) = 'real' AND claimed_at BETWEEN 0 AND 1e11)),
     -- The lease's end on the machine's awake clock, and the boot that counts from: no step of the wall clock moves it.
     lease_boot TEXT,
     lease_end REAL,
     -- 1: the lease was ended for its holder, who may still settle until somebody else claims the job.
     lost INTEGER NOT NULL DEFAULT 0
         CONSTRAINT "lost must be 0 or 1" CHECK (lost IN (0, 1)),
-    cancel_at REAL,
+    cancel_at REAL
+        CONSTRAINT "cancel_at must be Unix seconds, a number from 0 to 1e11, or NULL"
+        CHECK (cancel_at IS NULL OR (typeof(cancel_at) = 'real' AND cancel_at BETWEEN 0 AND 1e11)),
     payload TEXT NOT NULL DEFAULT ''
         CONSTRAINT "payload must be text without NUL"
         CHECK (typeof(payload) = 'text' AND instr(payload, char(0)) = 0),
@@ -51,7 +55,10 @@ CREATE TABLE jobs (
         CONSTRAINT "last_error must be text, or NULL"
         CHECK (last_error IS NULL OR typeof(last_error) = 'text'),
     CONSTRAINT "locked_by and locked_until must be set together"
-        CHECK ((locked_by IS NULL) = (locked_until IS NULL))
+        CHECK ((locked_by IS NULL) = (locked_until IS NULL)),
+    CONSTRAINT "lease_boot and lease_end must be text and a number, or both NULL"
+        CHECK ((lease_boot IS NULL AND lease_end IS NULL)
+            OR (typeof(lease_boot) = 'text' AND typeof(lease_end) = 'real' AND lease_end < 1e11))
 );
 
 CREATE UNIQUE INDEX jobs_key ON jobs (queue, key) WHERE key IS NOT NULL;
