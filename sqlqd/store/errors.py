@@ -1,7 +1,9 @@
 """What SQLite and the system say, as the store's own errors: the only place that knows both."""
 
 import errno
+import grp
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -105,8 +107,17 @@ def _denied(_: Exception, path: Path) -> StoreError:
         return StoreFailed(f"{path} is on a file system that is mounted read-only; mount it for writing")
     return StoreDenied(
         f"no permission to read and write {path} and its directory; "
-        "join the group that owns them, or run this as their owner"
+        f"join the group {_group(path.parent)}that owns them, or run this as their owner"
     )
+
+
+def _group(directory: Path) -> str:
+    """The name of the group that may write in it, with a space behind; empty where no group may."""
+    try:
+        status = directory.stat()
+        return f"{grp.getgrgid(status.st_gid).gr_name} " if status.st_mode & stat.S_IWGRP else ""
+    except (OSError, KeyError):
+        return ""
 
 
 def _is_mounted_read_only(directory: Path) -> bool:
