@@ -1,6 +1,8 @@
 """For all tests: what they may take for granted on any machine, however they were started."""
 
+import itertools
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator
@@ -9,6 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.booted import Machine, booted, hindrance, unless
+from tests.support.service import Service, bring_wheels, install
+
+NUMBERS = itertools.count(1)
+"""So that no two services of a machine have the same name."""
 
 # The system's own sqlite3 shell and kill where there are such, else the stand-ins; and some python3.
 os.environ["PATH"] = os.pathsep.join(
@@ -35,3 +41,25 @@ def machine() -> Iterator[Machine]:
     unless(hindrance(), os.environ)
     with booted() as machine:
         yield machine
+
+
+@pytest.fixture(scope="session")
+def installed(machine: Machine) -> Machine:
+    """The machine with sqlqd installed; alice belongs to its group, mallory does not."""
+    unless(bring_wheels(machine), os.environ)
+    for user in ("alice", "mallory"):
+        machine.good("useradd", "--create-home", "--user-group", user)
+    done = install(machine, "--allow", "alice")
+    assert done.returncode == 0, done.stderr
+    return machine
+
+
+@pytest.fixture
+def service(installed: Machine, request: pytest.FixtureRequest) -> Iterator[Service]:
+    """An instance of the test's own, not yet started; gone when the test is over."""
+    about = re.sub(r"\W|_", "-", request.node.name.removeprefix("test_"))
+    service = Service(installed, f"{about[:40]}-{next(NUMBERS)}")
+    try:
+        yield service
+    finally:
+        service.end()

@@ -110,7 +110,7 @@ def booted() -> Iterator["Machine"]:
                 start_new_session=True,
             )
         try:
-            yield _await_boot(outer, said)
+            yield _await_boot(outer, said, cgroup)
         finally:
             outer.kill()
             outer.wait(PATIENCE)
@@ -150,13 +150,13 @@ def remove_cgroup(cgroup: Path) -> None:
         Path(below).rmdir()
 
 
-def _await_boot(outer: subprocess.Popen[bytes], said: Path) -> "Machine":
+def _await_boot(outer: subprocess.Popen[bytes], said: Path, cgroup: Path) -> "Machine":
     def init() -> int | None:
         assert outer.poll() is None, f"the machine ended as it started:\n{said.read_text()}"
         below = Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text().split()
         return int(below[0]) if below else None
 
-    machine = Machine(until(init, "the machine has a first process", PATIENCE))
+    machine = Machine(until(init, "the machine has a first process", PATIENCE), cgroup)
     until(lambda: init() and machine.state() in ("running", "degraded"), "systemd is up", PATIENCE)
     return machine
 
@@ -164,8 +164,9 @@ def _await_boot(outer: subprocess.Popen[bytes], said: Path) -> "Machine":
 class Machine:
     """A booted machine, in which commands can be run."""
 
-    def __init__(self, init: int) -> None:
-        """`init`: its first process, as this process counts them."""
+    def __init__(self, init: int, cgroup: Path) -> None:
+        """`init`: its first process, as this process counts them; `cgroup`: where this process sees it."""
+        self.cgroup = cgroup
         self._entered = ("nsenter", "--target", str(init), "--all", "--")
 
     def run(
