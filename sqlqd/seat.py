@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from sqlqd.board import Board
+from sqlqd.identity import Identity
 
 
 class Role(Enum):
@@ -32,6 +33,8 @@ class Seat:
     wakers: tuple[int, ...]
     """Write ends of every worker slot's wake-up pipe, by slot - 1; non-blocking. The steward's tools."""
     board: Board
+    file: Identity | None = None
+    """The database that the daemon works on: no worker claims from another before the parent saw it."""
     paused: bool = False
 
 

@@ -14,6 +14,7 @@ from signal import SIGTERM, SIGUSR1, Signals
 from sqlqd import exits, log, proc, tree
 from sqlqd.board import Cell
 from sqlqd.clock import Clock
+from sqlqd.identity import Sighting
 from sqlqd.parent import orders, phases, plan
 from sqlqd.parent.crew import Crew, Exit
 from sqlqd.parent.orders import Orders, Refused
@@ -61,6 +62,7 @@ class Parent:
         self._more_time_until = self._began + LONGEST_START
         self._preparation: Preparation | None = None
         self._place: Place | None = None
+        self._database = Sighting(plot.database)
         self._wakeup = proc.Wakeup(proc.PARENT_SIGNALS)
         self._crew = Crew(plot.orders)
         self._report = Report(plot.notices, self._began)
@@ -91,6 +93,8 @@ class Parent:
                 self._watch(slot, now)
         self._enforce_end(now)
         if self._preparation is None:
+            if self._database.replaced():
+                self._clear_out(now)
             self._fill(now)
         sight = self._advance(now)
         changed, due = self._report.tell(sight, now)
@@ -209,7 +213,16 @@ class Parent:
     def _occupied(self, role: Role | None = None) -> list[Slot]:
         return [slot for slot in self._crew.slots if slot.pid and role in (None, slot.role)]
 
+    def _clear_out(self, now: float) -> None:
+        """Another database is there: all end what they had of the old one before anybody begins with it."""
+        log.event("database.replaced", reason=str(self._plot.database))
+        for slot in self._occupied(Role.WORKER):
+            slot.leave_by = now + plan.END_PATIENCE
+            self._tell(slot, SIGUSR1, now)
+
     def _filling(self, slot: Slot, *, room: int) -> Filling:
+        if slot.role is Role.WORKER and plan.clearing(self._crew.slots):
+            return Filling.NOBODY
         return plan.filling(slot, self._phase, room=room > 0)
 
     def _fill(self, now: float) -> None:
@@ -220,7 +233,9 @@ class Parent:
                 continue
             heir = wanted is Filling.HEIR
             try:
-                self._crew.fill(slot, now, self._forget, paused=heir or self._plot.paused)
+                self._crew.fill(
+                    slot, now, self._forget, paused=heir or self._plot.paused, file=self._database.file
+                )
             except OSError as error:
                 plan.vacate(slot, plan.Stamp(), in_order=True, now=now)
                 self._failed_to_start(slot, f"no process to be had: {error}", now)

@@ -8,6 +8,7 @@ from signal import Signals
 
 from sqlqd import faults, proc, tree
 from sqlqd.board import Board, Cell
+from sqlqd.identity import Identity
 from sqlqd.parent import plan
 from sqlqd.parent.orders import Orders
 from sqlqd.parent.plan import Slot, Stamp
@@ -102,17 +103,26 @@ class Crew:
             turn=board.get_time(row, Cell.TURN),
         )
 
-    def fill(self, slot: Slot, now: float, forget: Callable[[], None], *, paused: bool) -> None:
+    def fill(
+        self,
+        slot: Slot,
+        now: float,
+        forget: Callable[[], None],
+        *,
+        paused: bool,
+        file: Identity | None = None,
+    ) -> None:
         """Fork a child into an empty slot; it begins with `forget`, which closes what is the parent's alone.
 
-        A paused one claims nothing. Raises OSError where the system has no process to give.
+        A paused one claims nothing; none claims from another database than `file`. Raises OSError where
+        the system has no process to give.
         """
         self._forks += 1
         slot.number, slot.uid = self._forks, os.urandom(_UID_BYTES).hex()
         self.board.clear(slot.index)
         self.board.put(slot.index, Cell.UID, slot.number)
         slot.generation, slot.limits = self.generation, self.orders.limits
-        child, seat = self.orders.children[slot.role], self._seat(slot, paused=paused)
+        child, seat = self.orders.children[slot.role], self._seat(slot, paused=paused, file=file)
 
         def run() -> int:
             forget()
@@ -182,7 +192,7 @@ class Crew:
         faults.point("parent.reaped")
         return os.waitstatus_to_exitcode(status)
 
-    def _seat(self, slot: Slot, *, paused: bool) -> Seat:
+    def _seat(self, slot: Slot, *, paused: bool, file: Identity | None) -> Seat:
         steward = slot.role is Role.STEWARD
         return Seat(
             role=slot.role,
@@ -195,6 +205,7 @@ class Crew:
             wake_fd=self._pipes[slot.index][0],
             wakers=tuple(write for _, write in self._pipes[1:]) if steward else (),
             board=self.board,
+            file=file,
             paused=paused,
         )
 

@@ -103,6 +103,8 @@ class Slot:
     forked_at: float = 0.0
     told_at: float = math.inf
     """When it was told to leave."""
+    leave_by: float = math.inf
+    """When it is killed unless it has left, where it was told to end its command."""
     doomed: str = ""
     """Why it is being killed, if it is."""
     doomed_at: float = math.inf
@@ -168,7 +170,10 @@ def limit(slot: Slot, stamp: Stamp) -> Limit:
             Limit(slot.told_at + LEAVE_PATIENCE, "it does not leave"),
         )
     stands_still = max(stamp.turn, stamp.beat) + TURN_PATIENCE if stamp.turn else math.inf
-    return _earlier(Limit(stands_still, "its loop stands still"), _worker_limit(slot, stamp))
+    return _earlier(
+        _earlier(Limit(stands_still, "its loop stands still"), Limit(slot.leave_by, "it does not leave")),
+        _worker_limit(slot, stamp),
+    )
 
 
 def _worker_limit(slot: Slot, stamp: Stamp) -> Limit:
@@ -214,7 +219,12 @@ def vacate(slot: Slot, stamp: Stamp, *, in_order: bool, now: float) -> None:
         # Whoever was told to leave and did has failed at nothing.
         slot.failures += 1
     slot.not_before = now + pause(slot.failures)
-    slot.pid, slot.told_at, slot.doomed, slot.doomed_at = 0, math.inf, "", math.inf
+    slot.pid, slot.told_at, slot.leave_by, slot.doomed, slot.doomed_at = 0, math.inf, math.inf, "", math.inf
+
+
+def clearing(slots: Iterable[Slot]) -> bool:
+    """Whether workers are still to leave a database file that was replaced."""
+    return any(slot.pid and slot.leave_by < math.inf for slot in slots)
 
 
 def filling(slot: Slot, phase: Phase, *, room: bool) -> Filling:

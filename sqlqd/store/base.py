@@ -8,6 +8,7 @@ only loops catch it.
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Protocol
 
+from sqlqd.identity import Identity
 from sqlqd.model import (
     Claim,
     DaemonSeen,
@@ -167,8 +168,13 @@ class Store(Protocol):
         """Copy the log back into the database without waiting for anyone. Bytes left in the log."""
         ...
 
+    @property
+    def file(self) -> Identity:
+        """Which file is open."""
+        ...
+
     def check_file(self) -> None:
-        """Raise StoreReplaced where the path no longer leads to the open file (by stat alone)."""
+        """Raise StoreReplaced where another file is at the path than is open, StoreMissing where none is."""
         ...
 
     # The operator's desk.

@@ -14,6 +14,7 @@ import apsw
 
 from sqlqd import faults
 from sqlqd.clock import Clock, pause
+from sqlqd.identity import identity
 from sqlqd.store.base import Interrupted, StoreFailed, StoreMissing, StoreReplaced
 from sqlqd.store.errors import BUSY, broken_rule, explain
 
@@ -76,7 +77,7 @@ class Database:
         self._waiting = waiting or (lambda: None)
         self._synced: bool | None = None
         try:
-            self._identity = _identity(path)
+            self.identity = identity(path)
             self._connection = apsw.Connection(os.fspath(path), flags=apsw.SQLITE_OPEN_READWRITE)
         except (apsw.Error, OSError) as error:
             raise explain(error, path) from error
@@ -92,12 +93,14 @@ class Database:
         return self._stop()
 
     def check_file(self) -> None:
-        """Raise StoreReplaced where the path leads to another file than the one that was opened."""
+        """Raise StoreReplaced where the path leads to another file than the one that was opened, and
+        StoreMissing where it leads to none: it may have been moved away for a while.
+        """
         try:
-            now = _identity(self.path)
-        except OSError:
-            now = None
-        if now != self._identity:
+            now = identity(self.path)
+        except OSError as error:
+            raise explain(error, self.path) from error
+        if now != self.identity:
             raise StoreReplaced(
                 f"{self.path} is no longer the file that was opened; start again to use the new one"
             )
@@ -309,8 +312,3 @@ def _sync_directory(directory: Path) -> None:
 def _at_random(low: float, high: float) -> float:
     """Coarse, and from the system: `random` may be seeded by a program that uses the queue."""
     return low + (high - low) * os.urandom(1)[0] / 255
-
-
-def _identity(path: Path) -> tuple[int, int]:
-    found = path.stat()
-    return found.st_dev, found.st_ino

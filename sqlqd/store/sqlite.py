@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sqlqd.clock import Clock
+from sqlqd.identity import Identity
 from sqlqd.model import (
     Bury,
     Cancel,
@@ -227,8 +228,13 @@ class SqliteStore:
         """Copy the log back into the database without waiting for anyone. Bytes left to do."""
         return self._database.checkpoint()
 
+    @property
+    def file(self) -> Identity:
+        """Which file is open."""
+        return self._database.identity
+
     def check_file(self) -> None:
-        """Raise StoreReplaced where the path no longer leads to the open file (by stat alone)."""
+        """Raise StoreReplaced where another file is at the path than is open, StoreMissing where none is."""
         self._database.check_file()
 
     # The operator's desk.

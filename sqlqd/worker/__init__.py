@@ -153,6 +153,8 @@ class Worker:
             return self._not_before
         try:
             self._store = self._open_store(stop=self._must_not_claim, waiting=self._beat)
+            if self._seat.file is not None and self._store.file != self._seat.file:
+                return self._leave(now)
             self._announce(self._store)
         except StoreError as error:
             self._close_store()
@@ -194,11 +196,9 @@ class Worker:
         except Interrupted:
             self._woken = True
             return now
-        except StoreReplaced as error:
-            log.event("database.replaced", worker=self._seat.slot, reason=str(error))
-            self._close_store()
-            self._phase = Phase.OPENING
-            return now
+        except StoreReplaced:
+            # The parent sees to it that nobody begins with the new one while somebody is at work on the old.
+            return self._leave(now)
         except StoreError as error:
             return self._wait_for_store(now, error)
         self._bench.patience.worked()

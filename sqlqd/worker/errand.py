@@ -20,7 +20,7 @@ from sqlqd.model import Claim, Ended, Holder, Outcome, Rules, Taken, Verdict
 from sqlqd.patience import Patience
 from sqlqd.policy import judge
 from sqlqd.seat import Seat
-from sqlqd.store.base import Store, StoreBusy, StoreError
+from sqlqd.store.base import Store, StoreBusy, StoreError, StoreReplaced
 from sqlqd.worker import story
 
 FAREWELL = 3.0
@@ -225,6 +225,10 @@ class Errand:
             return self._not_before
         bench = self._bench
         outcome, verdict = self._end
+        if self._is_replaced():
+            story.lost(self._claim, bench.seat.slot, "the database file was replaced")
+            self._over(Taken(None), settled=False)
+            return now
         try:
             self._unblock()
             settled = self._store.settle(
@@ -245,6 +249,14 @@ class Errand:
         faults.point("worker.settled")
         self._over(settled.next, settled=settled.kept)
         return now
+
+    def _is_replaced(self) -> bool:
+        """Whether there is another database by now; one that is gone may come back, and is still open."""
+        try:
+            self._store.check_file()
+        except StoreError as error:
+            return isinstance(error, StoreReplaced)
+        return False
 
     def _try_later(self, now: float, halt: Halt, error: StoreError) -> float:
         pause = self._bench.patience.failed(str(error))

@@ -9,6 +9,11 @@ import pytest
 from tests.support.daemon import Daemon, until
 
 QUEUES = '[queues.noop]\ncommand = ":"\n'
+MARKING = """
+[queues.marking]
+command = "exec 9> alone; flock -n 9 || exit 9; echo begin >> marks; until test -e go; do sleep 0.02; done; echo end >> marks"
+cwd = "."
+"""
 
 
 @pytest.fixture
@@ -58,3 +63,26 @@ def test_a_restored_backup_is_what_counts_from_then_on(daemon: Daemon) -> None:
     daemon.event("job.finished", job_id=job)
     assert daemon.stop() == 0
     assert daemon.sql("PRAGMA integrity_check") == "ok"
+
+
+def test_a_backup_from_before_a_claim_leads_to_no_second_execution(tmp_path: Path) -> None:
+    with Daemon(tmp_path, MARKING, workers=3) as daemon:
+        daemon.start()
+        job = daemon.insert("marking")
+        daemon.event("job.started", job_id=job)
+        # As it was before: the job waits, and nobody holds it.
+        backup = tmp_path / "backup.db"
+        daemon.sql(f"VACUUM INTO '{backup}'")
+        waits = "attempts = 0, locked_by = NULL, locked_until = NULL, lease_boot = NULL, lease_end = NULL"
+        subprocess.run(["sqlite3", str(backup), f"UPDATE jobs SET {waits}"], check=True, timeout=30)
+        backup.rename(daemon.database)
+        for name in ("queue.db-wal", "queue.db-shm"):
+            (tmp_path / name).unlink(missing_ok=True)
+        until(lambda: (tmp_path / "marks").read_text().count("begin") == 2, "it runs again")
+        (tmp_path / "go").touch()
+        daemon.event("job.finished", job_id=job)
+        assert (tmp_path / "marks").read_text().split() == ["begin", "begin", "end"]
+        assert len(daemon.events("job.lease_lost", job_id=job)) == 1
+        # Whoever found the lock of the first still held would have said so.
+        assert daemon.events("job.failed") == []
+        assert daemon.events("worker.stuck") == []

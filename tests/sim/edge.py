@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol, TypeVar
 
+from sqlqd.identity import Identity
 from sqlqd.model import (
     Claim,
     DaemonSeen,
@@ -270,6 +271,10 @@ class Edge:
 
     def checkpoint(self) -> int:
         return self._store.checkpoint()
+
+    @property
+    def file(self) -> Identity:
+        return self._store.file
 
     def check_file(self) -> None:
         self._store.check_file()

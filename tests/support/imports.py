@@ -7,7 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 TIERS: tuple[frozenset[str], ...] = (
-    frozenset({"model", "clock", "faults", "events", "exits", "board", "seat", "version"}),
+    frozenset({"model", "clock", "faults", "events", "exits", "board", "seat", "identity", "version"}),
     frozenset({"config", "units", "printable", "policy", "log", "patience", "store"}),
     frozenset({"proc", "tree", "systemd", "presence", "relics"}),
     frozenset({"command"}),
