@@ -11,7 +11,10 @@ from tests.support.daemon import Daemon, until
 QUEUES = '[queues.noop]\ncommand = ":"\n'
 MARKING = """
 [queues.marking]
-command = "exec 9> alone; flock -n 9 || exit 9; echo begin >> marks; until test -e go; do sleep 0.02; done; echo end >> marks"
+command = '''
+exec 9> alone; flock -n 9 || exit 9
+echo begin >> marks; until test -e go; do sleep 0.02; done; echo end >> marks
+'''
 cwd = "."
 """
 
