@@ -22,7 +22,16 @@ from sqlqd.seat import ChildExit, Seat
 from sqlqd.steward.bell import Bell
 from sqlqd.steward.chores import Chores, Clear
 from sqlqd.steward.wakeup import POLL_INTERVAL, Attention
-from sqlqd.store.base import Opener, Store, StoreBusy, StoreDenied, StoreError, StoreForeign, StoreReplaced
+from sqlqd.store.base import (
+    Opener,
+    Store,
+    StoreBusy,
+    StoreDenied,
+    StoreError,
+    StoreForeign,
+    StoreMissing,
+    StoreReplaced,
+)
 from sqlqd.version import VERSION
 from sqlqd.worker import OpenStore
 
@@ -92,6 +101,10 @@ class Steward:
             log.event("database.replaced", reason=str(error))
             self._close()
             return now
+        except StoreMissing as error:
+            # What is open still answers, and would be found to be missing again and again.
+            self._close()
+            return self._wait(now, error)
         except StoreError as error:
             return self._wait(now, error)
         self._patience.worked()

@@ -191,10 +191,13 @@ def test_a_file_that_was_replaced_is_noticed(path: Path) -> None:
     store = opened(path)
     store.check_file()
     path.rename(path.with_name("moved.db"))
-    with pytest.raises(StoreReplaced, match="no longer the file"):
+    with pytest.raises(StoreMissing, match="no database"):
         store.check_file()
+    path.with_name("moved.db").rename(path)
+    store.check_file()
+    path.rename(path.with_name("moved.db"))
     opened(path).close()
-    with pytest.raises(StoreReplaced):
+    with pytest.raises(StoreReplaced, match="no longer the file"):
         store.check_file()
     store.close()
 
@@ -213,3 +216,10 @@ def test_a_long_log_is_cut_once_nobody_reads_it(path: Path) -> None:
         pass
     assert log.stat().st_size == 0
     store.close()
+
+
+def test_a_name_that_is_not_utf8_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    directory = tmp_path / os.fsdecode(b"b\xffd")
+    directory.mkdir()
+    with pytest.raises(StoreFailed, match="not UTF-8; rename it"):
+        open_store(directory / "queue.db", TwoHands(), create=True)
