@@ -117,6 +117,10 @@ class Claim:
         return self.job.attempts
 
 
+_PARTS = 4
+"""Of a token of ours: uid, slot, pid and what makes it new."""
+
+
 @dataclass(frozen=True, slots=True)
 class Lease:
     """Who holds which job, as it stands in the job's row."""
@@ -128,6 +132,12 @@ class Lease:
     def uid(self) -> str:
         """The holder's, by the token."""
         return self.token.partition("/")[0]
+
+    @property
+    def slot(self) -> int | None:
+        """The holder's place in its daemon; None where the token is another program's."""
+        parts = self.token.split("/")
+        return int(parts[1]) if len(parts) == _PARTS and parts[1].isdecimal() else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 from sqlqd.cli.failure import Failed, Refused, tell
 from sqlqd.cli.output import Output, ReaderLeft
 from sqlqd.cli.payload import PayloadRefused, accept
+from sqlqd.cli.unbroken import interrupt_alike, unbroken
 from sqlqd.config.settings import LARGEST_PAYLOAD, Queue
 from sqlqd.model import Enqueued, NewJob
+from sqlqd.printable import printable
 from sqlqd.store.base import StoreError
 
 if TYPE_CHECKING:
@@ -65,7 +67,7 @@ class Told:
                 if self._json:
                     self._output.json({"id": job.id, "created": job.created})
                 else:
-                    self._output.line(job.id)
+                    self._output.line(printable(job.id))
             self._output.flush()
         except ReaderLeft:
             self._deaf = True
@@ -84,10 +86,12 @@ def add_lines(store: "Store", intake: Intake, told: Told, *, atomic: bool) -> No
     Raises Failed with the number of lines that were added, where it ends after some of them.
     """
     added = 0
+    interrupt_alike()
     try:
         for batch in _whole(intake) if atomic else _batches(intake):
-            on_disk = store.enqueue(batch)
-            added += len(batch)
+            with unbroken():
+                on_disk = store.enqueue(batch)
+                added += len(batch)
             told.added(on_disk)
     except (Refused, StoreError, OSError, KeyboardInterrupt) as error:
         if added == 0:

@@ -9,6 +9,7 @@ from sqlqd.cli import values
 from sqlqd.cli.adding import PIECE, STANDARD_INPUT, Intake, Told, add_lines
 from sqlqd.cli.failure import Refused
 from sqlqd.cli.session import Session, unknown_queue
+from sqlqd.cli.unbroken import hold
 from sqlqd.config.settings import Queue
 
 _LONGEST_KEY = 500
@@ -78,6 +79,7 @@ def enqueue(
     else:
         job = intake.job(_payload(payload, intake.limit))
         with session.store(create=True) as store:
+            hold()
             told.added(store.enqueue([job]))
     told.end()
 

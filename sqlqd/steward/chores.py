@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sqlqd import log
-from sqlqd.board import Cell
+from sqlqd.board import SLOTS, Cell
 from sqlqd.clock import Clock
 from sqlqd.model import Lease, Rules
 from sqlqd.patience import Patience
@@ -83,6 +83,7 @@ class Chores:
         self._clock = clock
         self._clear = clear
         self._patience = Patience(clock, rng)
+        self._locks = Patience(clock, rng)
         self._names = tuple(one.name for one in rules)
         self._hold = min(_LONGEST_HOLD, max((one.lease for one in rules), default=_LONGEST_RULE) / 3.0)
         self._expire_not_before = -math.inf
@@ -126,7 +127,10 @@ class Chores:
                 chore.due = chore.act(now)
             except StoreReplaced:
                 raise
-            except (StoreError, OSError) as error:
+            except OSError as error:
+                # Of the file of locks, which the other chores do without.
+                chore.due = self._clock.awake() + self._locks.failed(str(error))
+            except StoreError as error:
                 # A wait for the lock may have taken all of the pause.
                 self._not_before = self._clock.awake() + self._patience.failed(str(error))
                 self.hold_off()
@@ -138,8 +142,11 @@ class Chores:
         return self._elected or not chore.elected
 
     def _elect(self, now: float) -> float:
+        # Where nobody can be elected it is better that two do the chores than none.
+        self._elected = True
         self._presence.renew()
         self._elected = self._presence.elect()
+        self._locks.worked()
         return _next_second(now) + _ELECT_INTERVAL
 
     def _forget_the_dead(self, now: float) -> float:
@@ -160,13 +167,22 @@ class Chores:
             # No worker has that name: this only asks for the lock, since the time counts from when it is had.
             self._store.end_leases((self._seat.uid,))
             return min(self._expire_not_before, _next_second(now))
-        over = self._store.overdue()
+        over = [lease for lease in self._store.overdue() if not self._is_being_settled(lease, now)]
         if over and not self._clear(over):
             return now + _CLEARING_INTERVAL
         ended = self._store.expire_leases(only={lease.token for lease in over}) if over else 0
         if ended:
             log.event("job.lost", count=ended)
         return _next_second(now) if self._leased else math.inf
+
+    def _is_being_settled(self, lease: Lease, now: float) -> bool:
+        """Whether its job has ended, and its holder, one of our own workers, tries to record that."""
+        slot = lease.slot
+        if slot is None or not 0 < slot < SLOTS:
+            return False
+        board = self._seat.board
+        ended = bool(board.get(slot, Cell.BUSY)) and not board.get(slot, Cell.LEASE_END)
+        return ended and now - board.get_time(slot, Cell.BEAT) < _LONGEST_HOLD
 
     def _tidy(self, now: float) -> float:
         return now + (_TIDY_PAUSE if self._store.tidy() else _TIDY_INTERVAL)

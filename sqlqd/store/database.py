@@ -79,6 +79,8 @@ class Database:
         try:
             self.identity = identity(path)
             self._connection = apsw.Connection(os.fspath(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        except UnicodeEncodeError as error:
+            raise StoreFailed(f"{path} is no name for SQLite: it is not UTF-8; rename it") from error
         except (apsw.Error, OSError) as error:
             raise explain(error, path) from error
 

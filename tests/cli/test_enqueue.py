@@ -9,6 +9,7 @@ from datetime import datetime
 import pytest
 
 from tests.support.shell import Desk
+from tests.support.sql import rows
 
 ID = re.compile(r"[0-9a-f]{32}\n")
 
@@ -137,3 +138,11 @@ def test_a_database_that_stays_locked_is_told_as_that(desk: Desk) -> None:
     assert (result.code, result.out) == (75, "")
     assert "nothing was changed" in result.err
     assert len(desk.jobs()) == 1
+
+
+def test_the_id_of_another_program_stays_on_its_line(desk: Desk) -> None:
+    desk.enqueue("mail")
+    rows(
+        desk.database, "INSERT INTO jobs (id, queue, key) VALUES ('two' || char(10) || 'lines', 'mail', 'k')"
+    )
+    assert desk.good("enqueue", "mail", "--key", "k").out.count("\n") == 1

@@ -1,6 +1,7 @@
 """`sqlqd enqueue --lines`: many jobs from standard input."""
 
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -105,3 +106,47 @@ def test_interrupted_it_says_how_many_were_added(desk: Desk) -> None:
         os.kill(process.pid, 2)
         assert b"lines added: 1;" in process.stderr.read()
     assert process.returncode == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("point", ["store.before_commit", "store.after_commit"])
+def test_stopped_by_a_signal_at_a_commit_it_counts_what_is_on_disk(
+    desk: Desk, number: signal.Signals, point: str
+) -> None:
+    code, _, told = _signalled(desk, number, point, "--lines", stdin=b"1\n2\n3\n")
+    assert code == 1
+    assert told.startswith(f"sqlqd: lines added: {len(desk.jobs())};")
+    assert len(desk.jobs()) == 3
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("point", ["store.before_commit", "store.after_commit"])
+def test_one_job_that_is_on_disk_is_told_whatever_signal_comes(
+    desk: Desk, number: signal.Signals, point: str
+) -> None:
+    code, out, told = _signalled(desk, number, point, "payload")
+    assert (code, out.split(), told) == (0, [job["id"] for job in desk.jobs()], "")
+
+
+def _signalled(
+    desk: Desk, number: signal.Signals, point: str, *words: str, stdin: bytes = b""
+) -> tuple[int, str, str]:
+    """Enqueue, and be sent a signal while standing at a point of the commit: status, output, errors."""
+    desk.good("enqueue", "small", "--lines", "--atomic")
+    with subprocess.Popen(
+        [SQLQD, "enqueue", "mail", *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=desk.environment(SQLQD_FAULT=f"{point}=stop@1"),
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.write(stdin)
+        process.stdin.close()
+        process.stdin = None
+        _, status = os.waitpid(process.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status)
+        process.send_signal(number)
+        process.send_signal(signal.SIGCONT)
+        out, told = process.communicate(timeout=30)
+    return process.returncode, out.decode(), told.decode()

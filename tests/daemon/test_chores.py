@@ -150,3 +150,24 @@ def test_with_nothing_to_do_it_is_not_due_for_seconds(bench: Bench) -> None:
         bench.clock.now = due
         wakings += 1
     assert wakings <= 15
+
+
+def test_a_holder_that_is_recording_the_end_of_its_job_has_the_first_word(bench: Bench) -> None:
+    claimed(bench)
+    bench.board.put(HOLDER.slot, Cell.BUSY, 1)
+    for _ in range(40):
+        bench.board.put_time(HOLDER.slot, Cell.BEAT, bench.clock.now)
+        bench.go_on(1.0)
+    assert not is_claimable(bench)
+    # It stands still: then nothing will be recorded.
+    bench.go_on(20.0)
+    assert is_claimable(bench)
+
+
+def test_a_file_of_locks_that_cannot_be_used_keeps_no_lease_from_its_end(bench: Bench) -> None:
+    lock = bench.path.with_name(f"{bench.path.name}.lock")
+    lock.unlink(missing_ok=True)
+    lock.mkdir()
+    claimed(bench)
+    bench.go_on(31.5)
+    assert is_claimable(bench)
