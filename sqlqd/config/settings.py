@@ -52,7 +52,9 @@ class Daemon:
         kinds.words("debug", "info", "warning", "error"), "the least that is logged", default="info"
     )
     log_format: str = key(
-        kinds.words("auto", "json", "console"), "auto: text on a terminal, else JSON lines", default="auto"
+        kinds.words("auto", "journal", "json", "console"),
+        "auto: the journal where standard error leads there, text on a terminal, else JSON lines",
+        default="auto",
     )
 
 

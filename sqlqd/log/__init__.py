@@ -1,4 +1,5 @@
-"""Records of what happens, one line each, to standard error: JSON, or text for people on a terminal.
+"""Records of what happens: to the journal in its own protocol where standard error leads there, else one line
+each to standard error, as JSON, or as text for people on a terminal.
 
 A record never waits for its reader and never raises: where the reader is stuck or gone it is dropped and
 counted. A line holds at most 4096 bytes, which the kernel writes to a pipe in one piece, so that the
@@ -15,11 +16,12 @@ import structlog
 from sqlqd.clock import Clock, SystemClock
 from sqlqd.events import EVENTS
 from sqlqd.log import render
+from sqlqd.log.journal import SOCKET, Journal, encoded, leads_to_journal
 from sqlqd.log.pipe import LogPipe
 
 Fields = MutableMapping[str, Any]
 
-_FORMATS = ("auto", "json", "console")
+_FORMATS = ("auto", "journal", "json", "console")
 _OURS = frozenset({"event", "level", "timestamp"})
 _STANDARD_ERROR = 2
 
@@ -28,25 +30,30 @@ class _State:
     """What this process logs to; a child of a fork inherits it."""
 
     clock: Clock = SystemClock()
-    pipe: LogPipe | None = None
+    pipe: LogPipe | Journal | None = None
     logger: Any = None
     told: int = 0
     """How many dropped records the log tells of."""
 
 
 def setup(log_format: str, level: str, *, clock: Clock | None = None, fd: int = _STANDARD_ERROR) -> None:
-    """Log to `fd` from now on. `log_format` is auto, json or console; `level` one of events.LEVELS."""
+    """Log to `fd` from now on. `log_format` is auto, journal, json or console; `level` one of events.LEVELS.
+
+    Where there is no journald its records go to `fd`.
+    """
     if log_format not in _FORMATS:
         raise ValueError(f"log_format is one of {', '.join(_FORMATS)}, not {log_format!r}")
     if _State.pipe is not None:
         _State.pipe.close()
     _State.told = 0
     _State.clock = clock or SystemClock()
-    _State.pipe = LogPipe(fd)
+    native = log_format == "journal" or (log_format == "auto" and leads_to_journal(fd))
+    _State.pipe = Journal() if native and SOCKET.exists() else LogPipe(fd)
     people = log_format == "console" or (log_format == "auto" and os.isatty(fd))
+    rendered = encoded if isinstance(_State.pipe, Journal) else _console(fd) if people else _json
     _State.logger = structlog.wrap_logger(
         _State.pipe,
-        processors=[_stamp, _console(fd) if people else _json],
+        processors=[_stamp, rendered],
         wrapper_class=structlog.make_filtering_bound_logger(level),
     )
 

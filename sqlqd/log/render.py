@@ -34,6 +34,11 @@ def as_text(fields: Mapping[str, Any], wording: str, *, colour: bool = False) ->
     return _fitted(fields, lambda plain: _sentence(plain, wording, colour=colour))
 
 
+def sentence(fields: Mapping[str, Any], wording: str) -> str:
+    """The event in words, in one line."""
+    return printable(wording.format_map(_Said(fields)))
+
+
 class _Said(dict[str, Any]):
     def __missing__(self, key: str) -> str:
         return "?"
@@ -61,7 +66,7 @@ def _object(fields: Mapping[str, Any]) -> str:
 
 def _sentence(fields: Mapping[str, Any], wording: str, *, colour: bool) -> str:
     level = str(fields.get("level", ""))
-    told = printable(wording.format_map(_Said(fields)))
+    told = sentence(fields, wording)
     rest = " ".join(
         f"{key}={value}"
         for key, value in fields.items()

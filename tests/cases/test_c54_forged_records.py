@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.daemon import Daemon
+from tests.support.service import Service
 
 FORGED = '{"level": "info", "event": "forged", "MESSAGE": "forged", "_PID": 1}'
 HOSTILE = (
@@ -53,3 +54,23 @@ def test_each_record_is_one_line_of_json_and_says_what_happened(tmp_path: Path) 
     assert "forged" not in {record["event"] for record in records}
     assert {record["pid"] for record in records}.isdisjoint({1})
     assert "not to be told" not in written.decode()
+
+
+@pytest.mark.case("C54")
+def test_no_field_of_the_journal_is_a_commands(service: Service) -> None:
+    service.start(QUEUES.format(home=service.home))
+    path = f"{service.home}/hostile"
+    service.machine.write(path, "\n".join(HOSTILE))
+    job = service.enqueue("hostile", "\n".join(HOSTILE[:5]), "--key", FORGED)
+    service.record("job.dead", job_id=job)
+    told = [entry for entry in service.entries() if "SQLQD_EVENT" in entry]
+    assert "forged" not in {record["SQLQD_EVENT"] for record in told}
+    assert "forged" not in {record["MESSAGE"] for record in told}
+    assert "0" not in {record["PRIORITY"] for record in told}
+    assert {int(record["_PID"]) for record in told}.isdisjoint({1})
+    lines = [record["line"] for record in service.records("job.output", job_id=job)]
+    for text in HOSTILE[:5]:
+        assert lines.count(text) == 2, text
+    assert "red" in "".join(str(line) for line in lines)
+    shown = service.machine.good("journalctl", "--no-pager", "-o", "cat", f"_SYSTEMD_UNIT={service.unit}")
+    assert "\x1b[2J" not in shown

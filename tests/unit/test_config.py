@@ -121,7 +121,7 @@ other = 3
     assert problems(tmp_path, text) == [
         "2: daemon.database: is missing: say where the queue's file is to be",
         '3: daemon.worker: unknown key (did you mean "workers"?)',
-        '4: daemon.log_format: must be one of "auto", "json", "console", not "xml"',
+        '4: daemon.log_format: must be one of "auto", "journal", "json", "console", not "xml"',
         '5: default: unknown table (did you mean "defaults"?)',
         '8: queue "mail": command[1]: must be text in quotes, not 3',
         '9: queue "mail": max_atempts: unknown key (did you mean "max_attempts"?)',
