@@ -15,7 +15,8 @@ import apsw
 from sqlqd import faults
 from sqlqd.clock import Clock, pause
 from sqlqd.identity import identity
-from sqlqd.store.base import Interrupted, StoreFailed, StoreMissing, StoreReplaced
+from sqlqd.store import wal
+from sqlqd.store.base import Interrupted, StoreError, StoreFailed, StoreMissing, StoreReplaced
 from sqlqd.store.errors import BUSY, broken_rule, explain
 
 T = TypeVar("T")
@@ -76,6 +77,7 @@ class Database:
         self._stop = stop or (lambda: False)
         self._waiting = waiting or (lambda: None)
         self._synced: bool | None = None
+        self._log_is_in_doubt = False
         try:
             self.identity = identity(path)
             self._connection = apsw.Connection(os.fspath(path), flags=apsw.SQLITE_OPEN_READWRITE)
@@ -152,7 +154,7 @@ class Database:
                 result = self._transact("BEGIN IMMEDIATE", pointed, wait, synced=True)
             faults.point("store.after_commit")
         except (apsw.Error, OSError) as error:
-            raise explain(error, self.path) from error
+            raise self._failed(error) from error
         return result
 
     def insist_on_sync(self) -> None:
@@ -172,7 +174,7 @@ class Database:
         try:
             return self._retry(body, Wait.PATIENT)
         except (apsw.Error, OSError) as error:
-            raise explain(error, self.path) from error
+            raise self._failed(error) from error
 
     def _transact(
         self, begin: str, body: Callable[[Moment], T], wait: Wait, *, synced: bool | None = None
@@ -185,6 +187,8 @@ class Database:
         try:
             if wait is Wait.STOPPABLE:
                 self._heed_stop()
+            if synced is not None and self._log_is_in_doubt:
+                self._mend_log()
             result = body(Moment(self.clock.wall(), self.clock.awake()))
             self._connection.execute("COMMIT")
         except BaseException:
@@ -223,6 +227,28 @@ class Database:
         if self.stopped:
             raise Interrupted("stopping: no new claim is begun")
 
+    # After a failure of the disk.
+
+    def doubt_log(self) -> None:
+        """A sync of the log may have failed: it is written again, before anything else is in any case.
+
+        At once where that can be, since a program that opens the file from now on would learn of nothing.
+        """
+        self._log_is_in_doubt = True
+        with suppress(apsw.Error, OSError):
+            self._transact("BEGIN IMMEDIATE", lambda _: None, Wait.BRIEF, synced=True)
+
+    def _failed(self, error: Exception) -> StoreError:
+        if isinstance(error, apsw.IOError):
+            self.doubt_log()
+        return explain(error, self.path)
+
+    def _mend_log(self) -> None:
+        with suppress(StoreReplaced, StoreMissing):
+            self.check_file()
+            wal.write_again(self.path, self._waiting)
+        self._log_is_in_doubt = False
+
     # The file as a whole.
 
     def settings(self, *, autocheckpoint: bool) -> None:
@@ -257,16 +283,10 @@ class Database:
             return max(0, logged - copied) * int(self.all("PRAGMA page_size")[0][0])
 
         left = self.outside(copy)
-        size = self._log_size()
+        size = wal.size(self.path)
         if size <= LOG_LIMIT:
             return left
         return 0 if left <= _LAST_PART and self._cut_log() else size
-
-    def _log_size(self) -> int:
-        try:
-            return Path(f"{os.path.realpath(self.path)}-wal").stat().st_size
-        except OSError:
-            return 0
 
     def _cut_log(self) -> bool:
         """With no busy handler set each try gives up at once where anyone reads or writes."""
@@ -276,7 +296,7 @@ class Database:
             except BUSY:
                 pause(_at_random(*_FIRST_STEP))
             except (apsw.Error, OSError) as error:
-                raise explain(error, self.path) from error
+                raise self._failed(error) from error
             else:
                 return True
         return False

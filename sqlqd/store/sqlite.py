@@ -28,7 +28,7 @@ from sqlqd.model import (
     Touched,
     Verdict,
 )
-from sqlqd.store import claiming, desk, leases, selecting, settling, survey, upkeep
+from sqlqd.store import claiming, desk, leases, selecting, settling, survey, upkeep, wal
 from sqlqd.store import statements as sql
 from sqlqd.store.base import JobRefused
 from sqlqd.store.database import Database, Moment, Wait, make_file
@@ -59,6 +59,9 @@ def open_store(
     database = Database(path, clock, busy_timeout=busy_timeout, stop=stop, waiting=waiting)
     try:
         database.settings(autocheckpoint=autocheckpoint)
+        if migrate and wal.size(path):
+            # Whoever closed the file last told nobody of a sync that failed then.
+            database.doubt_log()
         prepare(database, create=create, migrate=migrate)
     except BaseException:
         database.close()

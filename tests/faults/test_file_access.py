@@ -173,7 +173,9 @@ def follow(trace: str, database: Path) -> Counter[str]:
                 opened[end] += 1
         elif match := _CLOSED.match(line):
             closed = held.pop(int(match[1]), None)
-            assert closed is None or closed not in held.values(), f"{line}: closed beside an open one"
+            # There are no locks on the log: a start may write it once more.
+            beside = closed in held.values() and closed != "-wal"
+            assert closed is None or not beside, f"{line}: closed beside an open one"
         elif _FORKED.match(line):
             assert held == {}, f"{line}: forked with {held} open"
     return opened

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from sqlqd.model import Bury, Claim, DaemonSeen, Done, NewJob, Release, Retry, Rules, Selection
-from sqlqd.store import database
+from sqlqd.store import database, wal
 from sqlqd.store.base import JobRefused, StoreFailed
 from sqlqd.store.errors import explain
 from sqlqd.store.sqlite import SqliteStore, open_store
@@ -49,13 +49,17 @@ class Failures(NamedTuple):
     contents: Contents
 
 
-def contents(path: Path) -> Contents:
-    """What is in the file, by another connection of this process's SQLite."""
+def contents(path: Path, *, keep_log: bool = False) -> Contents:
+    """What is in the file, by another connection of this process's SQLite.
+
+    `keep_log`: where it is the only one, it leaves to the next what the last one left.
+    """
     if not path.exists():
         return None
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.set_busy_timeout(1000)
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(keep_log and wal.size(path) > 0))
         names = connection.execute(
             "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name"
         )
@@ -204,25 +208,38 @@ class Life:
 _DAEMON = DaemonSeen(77, 1.0, 2.0, "1", "/etc/sqlqd.toml", 2)
 
 
-def record(manner: str, folder: Path) -> Recorded:
-    """Live it once, and keep what happened."""
+def record(manner: str, folder: Path, failing_sync: int = 0) -> Recorded:
+    """Live it once, and keep what happened.
+
+    `failing_sync`: which of the log's syncs fails, whereupon its verb is tried again.
+    """
     life = Life(folder / "queue.db", manner)
     history = History(folder)
+    history.failing_sync = failing_sync
     moments: list[Contents] = []
     for name, _, act in life.verbs():
         history.say(name)
-        act()
+        _tried_twice(act, history)
         history.say(f"+{name}")
-        life.afterwards()
+        _tried_twice(life.afterwards, history)
         # Read as others do, but not by way of a file system that writes down what this does at its close.
         moments.append(_looked_at(life.path, history))
     return Recorded(history.events, moments, frozenset(name for name, durable, _ in life.verbs() if durable))
 
 
+def _tried_twice(act: Callable[[], object], history: History) -> None:
+    before = history.log_syncs
+    try:
+        act()
+    except StoreFailed:
+        assert before < history.failing_sync <= history.log_syncs
+        act()
+
+
 def _looked_at(path: Path, history: History) -> Contents:
     before = len(history.events)
     apsw.set_default_vfs("unix")
-    found = contents(path)
+    found = contents(path, keep_log=True)
     apsw.set_default_vfs("history")
     assert len(history.events) == before
     return found
@@ -267,7 +284,7 @@ def main(mode: str, manner: str, folder: Path, *more: str) -> None:
     # Short enough to be cut by a life as short as this.
     database.LOG_LIMIT = 64 * 1024
     if mode == "record":
-        found: Recorded | Failures = record(manner, folder)
+        found: Recorded | Failures = record(manner, folder, *map(int, more))
     else:
         found = fail(manner, folder, _ERRORS[more[0]], lasting=more[1] == "lasting")
     folder.with_suffix(".pickle").write_bytes(pickle.dumps(found))

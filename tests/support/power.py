@@ -21,6 +21,7 @@ class Did(Enum):
     WRITE = "write"
     TRUNCATE = "truncate"
     SYNC = "sync"
+    SYNC_FAILED = "a sync failed"
     NAME = "its name was synced"
     DELETE = "delete"
 
@@ -46,6 +47,10 @@ class _File:
             _apply(content, change.did, change.at, change.data)
         self.synced, self.since = bytes(content), []
 
+    def forget(self) -> None:
+        """The kernel could not write and has told so once: it holds for written what never will be."""
+        self.since = [change for change in self.since if change.did is Did.TRUNCATE]
+
 
 class Disk:
     """A folder's disk, as its program's changes come in one by one."""
@@ -66,15 +71,19 @@ class Disk:
                 self._files[name].since.append(change)
             case Did.SYNC:
                 self._files[name].sync()
+            case Did.SYNC_FAILED:
+                self._files[name].forget()
             case Did.NAME:
                 self._names[name] = self._names[name][-1:]
             case Did.DELETE:
                 del self._files[name]
                 self._names[name].append(None)
 
-    def survivors(self, seed: int) -> Iterator[dict[str, bytes]]:
+    def survivors(self, seed: int, *, barest_only: bool = False) -> Iterator[dict[str, bytes]]:
         """Folders that a power cut at this moment may leave: the barest, the fullest, and some by lot."""
         yield self._survivor(_Lot(0.0, random.Random(seed)))
+        if barest_only:
+            return
         yield self._survivor(_Lot(1.0, random.Random(seed)))
         for number, likely in enumerate((0.2, 0.5, 0.8)):
             yield self._survivor(_Lot(likely, random.Random(seed * 3 + number)))

@@ -73,6 +73,10 @@ class History:
 
     def __init__(self, folder: Path) -> None:
         self.events: list[Change | str] = []
+        self.log_syncs = 0
+        """So many there were of a log."""
+        self.failing_sync = 0
+        """The number of the one that fails."""
         self._folder = folder
         self._known: set[str] = set()
         self._by_sqlite: set[str] = set()
@@ -96,6 +100,11 @@ class History:
             self._known.discard(path.name)
         else:
             self._come_to_be(path.name)
+        if change.did is Did.SYNC and path.name.endswith("-wal"):
+            self.log_syncs += 1
+            if self.log_syncs == self.failing_sync:
+                self.events.append(Change(Did.SYNC_FAILED, path.name))
+                raise apsw.IOError("planted: the disk did not take all that was written")
         if change.did is Did.CREATE:
             self._by_sqlite.add(path.name)
         else:
