@@ -15,12 +15,14 @@ from signal import SIGKILL
 
 from sqlqd import log, proc, tree
 from sqlqd.clock import Clock
+from sqlqd.identity import Identity, identity
 from sqlqd.model import Lease
 
 PATIENCE = 2.0
 """Seconds of SIGKILLs after which what remains does not count: it sleeps in the kernel, and runs no more."""
 
 _LOOK_AGAIN = 0.02
+_BESIDE = ("-wal", "-shm")
 _WORKER, _JOB = b"SQLQD_WORKER=", b"SQLQD_JOB_ID="
 
 Processes = dict[int, tree.Member]
@@ -30,6 +32,14 @@ Processes = dict[int, tree.Member]
 def running() -> Processes:
     """All that runs at this moment."""
     return {one.pid: one for one in tree.processes() if not one.zombie}
+
+
+def at_work_on(file: Identity) -> bool:
+    """Whether a child of some daemon of this user has that database open; also where nobody can tell."""
+    try:
+        return any(True for _ in _ours(file, running()))
+    except OSError:
+        return True
 
 
 class Relics:
@@ -64,7 +74,7 @@ class Relics:
         end_at = self._clock.awake() + PATIENCE
         while True:
             everyone = running()
-            ours = _ours(database, everyone)
+            ours = _ours(identity(database), everyone)
             left = [one for one in ours if one.parent not in living and _is_orphan(one)]
             forlorn = [lease for lease in leases if _is_forlorn(_workers_of(lease, everyone), left)]
             stopped = {one.pid for one in left if one.stopped}
@@ -118,9 +128,8 @@ def _arguments(pid: int) -> bytes:
     return b""
 
 
-def _ours(database: Path, everyone: Processes) -> Iterator[tree.Member]:
+def _ours(file: Identity, everyone: Processes) -> Iterator[tree.Member]:
     """Workers and stewards, of this user, that have the database open."""
-    file = database.stat()
     for one in everyone.values():
         if one.name.startswith(proc.CHILD) and _is_mine(one.pid) and _has_open(one.pid, file):
             yield one
@@ -132,12 +141,13 @@ def _is_mine(pid: int) -> bool:
     return False
 
 
-def _has_open(pid: int, file: os.stat_result) -> bool:
+def _has_open(pid: int, file: Identity) -> bool:
     """Told by stat alone: to open and close the file would end locks on it."""
     with suppress(OSError):
         for descriptor in Path(f"/proc/{pid}/fd").iterdir():
             with suppress(OSError):
-                if os.path.samestat(descriptor.stat(), file):
+                # The number of a file that is gone is soon given to another, likely to the new log.
+                if identity(descriptor) == file and not os.readlink(descriptor).endswith(_BESIDE):
                     return True
     return False
 

@@ -14,7 +14,6 @@ from signal import SIGTERM, SIGUSR1, Signals
 from sqlqd import exits, log, proc, tree
 from sqlqd.board import Cell
 from sqlqd.clock import Clock
-from sqlqd.identity import Sighting
 from sqlqd.parent import orders, phases, plan
 from sqlqd.parent.crew import Crew, Exit
 from sqlqd.parent.orders import Orders, Refused
@@ -24,6 +23,7 @@ from sqlqd.parent.plan import End, Filling, Slot
 from sqlqd.parent.preparation import Preparation
 from sqlqd.parent.reload import Reload
 from sqlqd.parent.report import LONGEST_START, Report, Sight
+from sqlqd.parent.succession import LOOKS, Succession
 from sqlqd.seat import ChildExit, Role
 from sqlqd.systemd import Notices
 
@@ -62,7 +62,9 @@ class Parent:
         self._more_time_until = self._began + LONGEST_START
         self._preparation: Preparation | None = None
         self._place: Place | None = None
-        self._database = Sighting(plot.database)
+        self._succession = Succession(plot.database)
+        self._holds_back = False
+        """Whether no worker is to begin yet: a file that was replaced is still worked on."""
         self._wakeup = proc.Wakeup(proc.PARENT_SIGNALS)
         self._crew = Crew(plot.orders)
         self._report = Report(plot.notices, self._began)
@@ -93,8 +95,9 @@ class Parent:
                 self._watch(slot, now)
         self._enforce_end(now)
         if self._preparation is None:
-            if self._database.replaced():
+            if self._succession.begins(now):
                 self._clear_out(now)
+            self._holds_back = self._succession.is_awaited(self._crew.slots, now)
             self._fill(now)
         sight = self._advance(now)
         changed, due = self._report.tell(sight, now)
@@ -221,7 +224,7 @@ class Parent:
             self._tell(slot, SIGUSR1, now)
 
     def _filling(self, slot: Slot, *, room: int) -> Filling:
-        if slot.role is Role.WORKER and plan.clearing(self._crew.slots):
+        if slot.role is Role.WORKER and self._holds_back:
             return Filling.NOBODY
         return plan.filling(slot, self._phase, room=room > 0)
 
@@ -233,9 +236,8 @@ class Parent:
                 continue
             heir = wanted is Filling.HEIR
             try:
-                self._crew.fill(
-                    slot, now, self._forget, paused=heir or self._plot.paused, file=self._database.file
-                )
+                paused = heir or self._plot.paused
+                self._crew.fill(slot, now, self._forget, paused=paused, file=self._succession.file)
             except OSError as error:
                 plan.vacate(slot, plan.Stamp(), in_order=True, now=now)
                 self._failed_to_start(slot, f"no process to be had: {error}", now)
@@ -348,7 +350,8 @@ class Parent:
         empty = (slot for slot in crew.slots if not slot.pid)
         to_fill = [slot for slot in empty if self._filling(slot, room=room) is not Filling.NOBODY]
         starts = [] if self._preparation is not None else [slot.not_before for slot in to_fill]
-        return min(crew.due, self._end_by, *limits, *starts)
+        looks = self._clock.awake() + LOOKS if self._holds_back else math.inf
+        return min(crew.due, self._end_by, looks, *limits, *starts)
 
     def _descriptors(self) -> list[int]:
         preparing = [self._preparation.pidfd] if self._preparation is not None else []

@@ -68,19 +68,23 @@ def test_a_restored_backup_is_what_counts_from_then_on(daemon: Daemon) -> None:
     assert daemon.sql("PRAGMA integrity_check") == "ok"
 
 
+def replaced_by_what_was_before(daemon: Daemon) -> None:
+    """As it was before its only job was claimed: the job waits, and nobody holds it."""
+    backup = daemon.home / "backup.db"
+    daemon.sql(f"VACUUM INTO '{backup}'")
+    waits = "attempts = 0, locked_by = NULL, locked_until = NULL, lease_boot = NULL, lease_end = NULL"
+    subprocess.run(["sqlite3", str(backup), f"UPDATE jobs SET {waits}"], check=True, timeout=30)
+    backup.rename(daemon.database)
+    for name in ("queue.db-wal", "queue.db-shm"):
+        (daemon.home / name).unlink(missing_ok=True)
+
+
 def test_a_backup_from_before_a_claim_leads_to_no_second_execution(tmp_path: Path) -> None:
     with Daemon(tmp_path, MARKING, workers=3) as daemon:
         daemon.start()
         job = daemon.insert("marking")
         daemon.event("job.started", job_id=job)
-        # As it was before: the job waits, and nobody holds it.
-        backup = tmp_path / "backup.db"
-        daemon.sql(f"VACUUM INTO '{backup}'")
-        waits = "attempts = 0, locked_by = NULL, locked_until = NULL, lease_boot = NULL, lease_end = NULL"
-        subprocess.run(["sqlite3", str(backup), f"UPDATE jobs SET {waits}"], check=True, timeout=30)
-        backup.rename(daemon.database)
-        for name in ("queue.db-wal", "queue.db-shm"):
-            (tmp_path / name).unlink(missing_ok=True)
+        replaced_by_what_was_before(daemon)
         until(lambda: (tmp_path / "marks").read_text().count("begin") == 2, "it runs again")
         (tmp_path / "go").touch()
         daemon.event("job.finished", job_id=job)
@@ -89,3 +93,23 @@ def test_a_backup_from_before_a_claim_leads_to_no_second_execution(tmp_path: Pat
         # Whoever found the lock of the first still held would have said so.
         assert daemon.events("job.failed") == []
         assert daemon.events("worker.stuck") == []
+
+
+def test_nor_does_it_by_another_daemon_that_notices_first(tmp_path: Path) -> None:
+    (tmp_path / "busy").mkdir()
+    queues = MARKING.replace('cwd = "."', f'cwd = "{tmp_path}"\nlease = "2s"')
+    with Daemon(tmp_path, queues, workers=1) as quick, Daemon(tmp_path / "busy", queues, workers=1) as busy:
+        busy.config.write_text(busy.config.read_text().replace("queue.db", str(quick.database)))
+        busy.database = quick.database
+        busy.start()
+        job = busy.insert("marking")
+        busy.event("job.started", job_id=job)
+        quick.start()
+        replaced_by_what_was_before(quick)
+        # Its steward and its only worker are idle, and see that something was written.
+        quick.sql("UPDATE jobs SET priority = 1")
+        until(lambda: (tmp_path / "marks").read_text().count("begin") == 2, "it runs again")
+        (tmp_path / "go").touch()
+        until(lambda: quick.events("job.finished") or busy.events("job.finished"), "it ends")
+        assert quick.events("job.failed") == busy.events("job.failed") == []
+        assert len(busy.events("job.lease_lost", job_id=job)) == 1
