@@ -44,7 +44,7 @@ def test_its_status_reads_like_a_cockpit(service: Service) -> None:
     shown = service.status()
     assert 'Status: "1 of 1 workers busy, 2 ready, 0 dead"' in shown
     assert "sleep 10" in shown
-    assert running in shown
+    assert f"sleeper {running[:8]} started, attempt 1" in shown
 
 
 def test_a_stop_lets_a_running_command_end(service: Service) -> None:
