@@ -147,7 +147,7 @@ def _has_open(pid: int, file: Identity) -> bool:
         for descriptor in Path(f"/proc/{pid}/fd").iterdir():
             with suppress(OSError):
                 # The number of a file that is gone is soon given to another, likely to the new log.
-                if identity(descriptor) == file and not os.readlink(descriptor).endswith(_BESIDE):
+                if identity(descriptor) == file and not descriptor.readlink().name.endswith(_BESIDE):
                     return True
     return False
 
