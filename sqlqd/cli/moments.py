@@ -24,6 +24,8 @@ def local(seconds: float) -> str:
 
 def beside(seconds: float, now: float) -> str:
     """How far from now: `in 5min`, `3s ago`, `now`."""
+    if not 0 <= seconds <= _MOST:
+        return f"{seconds:g}"
     apart = seconds - now
     if abs(apart) < 1:
         return "now"

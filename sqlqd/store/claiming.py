@@ -171,4 +171,5 @@ def _bury(database: Database, found: _Found, row: _Candidate, reason: str, now: 
     database.run(sql.BURY_ROW, (found.rowid, now, reason, None))
     database.run(sql.DELETE_ROW, (found.rowid,))
     count(database, found.rules.name, "dead", now)
-    return Buried(row.id.decode(errors="replace"), found.rules.name, row.attempts, reason)
+    attempts = row.attempts if isinstance(row.attempts, int) else 0
+    return Buried(row.id.decode(errors="replace"), found.rules.name, attempts, reason)

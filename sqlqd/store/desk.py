@@ -6,6 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 from sqlqd.model import SHORTEST_PREFIX, Record, Selection, State, Touched
+from sqlqd.store import leases
 from sqlqd.store import statements as sql
 from sqlqd.store.database import Database, Moment
 from sqlqd.store.ledger import count
@@ -28,7 +29,8 @@ _CANCELLED_KEPT = 86_400.0
 
 _REVIVE = """
 INSERT INTO jobs (id, queue, key, priority, run_at, created_at, attempts, max_attempts, payload, last_error)
-SELECT id, queue, key, priority, ?2, created_at, 0, max_attempts, payload, last_error
+SELECT id, queue, key, priority, ?2, created_at, 0, max_attempts, payload,
+    CASE WHEN octet_length(last_error) <= 65536 THEN last_error END
 FROM dead_jobs WHERE rowid = ?1
 """
 
@@ -39,7 +41,10 @@ SELECT CAST(j.id AS BLOB) FROM dead_jobs AS d JOIN jobs AS j ON j.queue = d.queu
 WHERE d.rowid = ?
 """
 
-_DUE_NOW = "UPDATE jobs SET run_at = ? WHERE rowid = ?"
+_DUE_NOW = """
+UPDATE jobs SET run_at = ?, last_error = CASE WHEN octet_length(last_error) <= 65536 THEN last_error END
+WHERE rowid = ?
+"""
 
 _RECORD_CANCELLED = """
 INSERT OR REPLACE INTO done_jobs (id, queue, key, attempts, ended_at, outcome, keep_until)
@@ -65,7 +70,7 @@ class _Verb(NamedTuple):
     """What a verb acts on where the selection names no state, why it leaves a job alone, and what it does."""
 
     states: frozenset[State]
-    refuses: Callable[[Database, Placed], str | None]
+    refuses: Callable[[Database, Placed, Moment], str | None]
     acts: Callable[[Database, Placed, float], str | None]
     """Its result says why that could not be, as a reason to leave the job alone."""
 
@@ -156,7 +161,7 @@ class _Work:
     def _treat(self, placed: Placed, step: _Step, now: Moment) -> None:
         if len(step.touched) >= self._left:
             return
-        reason = self._verb.refuses(self._database, placed)
+        reason = self._verb.refuses(self._database, placed, now)
         if reason is None and not self._dry_run:
             reason = self._verb.acts(self._database, placed, now.wall)
         if reason is None:
@@ -165,8 +170,10 @@ class _Work:
             step.skipped.append((placed.record.id, reason))
 
 
-def _refuses_retry(database: Database, placed: Placed) -> str | None:
+def _refuses_retry(database: Database, placed: Placed, now: Moment) -> str | None:
     record, row = placed.record, placed.place.row
+    if record.state is State.RUNNING and leases.is_nobodys(database, row, now):
+        return None
     if record.state is State.SCHEDULED:
         return None if record.attempts else _NEVER_FAILED
     if record.state is not State.DEAD:
@@ -179,7 +186,9 @@ def _refuses_retry(database: Database, placed: Placed) -> str | None:
 
 def _retry(database: Database, placed: Placed, now: float) -> str | None:
     row = placed.place.row
-    if placed.record.state is State.SCHEDULED:
+    if placed.record.state is State.RUNNING:
+        leases.end(database, [(row, 0)], "the lease was over", now)
+    if placed.record.state in {State.SCHEDULED, State.RUNNING}:
         return database.refusal(_DUE_NOW, (now, row))
     rule = database.refusal(_REVIVE, (row, now))
     if rule is None:
@@ -187,9 +196,10 @@ def _retry(database: Database, placed: Placed, now: float) -> str | None:
     return rule
 
 
-def _refuses_cancel(_: Database, placed: Placed) -> str | None:
+def _refuses_cancel(database: Database, placed: Placed, now: Moment) -> str | None:
     state = placed.record.state
-    return None if state in {State.READY, State.SCHEDULED} else f"is {state.value}"
+    free = state is State.RUNNING and leases.is_nobodys(database, placed.place.row, now)
+    return None if free or state in {State.READY, State.SCHEDULED} else f"is {state.value}"
 
 
 def _cancel(database: Database, placed: Placed, now: float) -> str | None:
@@ -201,7 +211,7 @@ def _cancel(database: Database, placed: Placed, now: float) -> str | None:
     return None
 
 
-def _refuses_purge(_: Database, placed: Placed) -> str | None:
+def _refuses_purge(_: Database, placed: Placed, __: Moment) -> str | None:
     state = placed.record.state
     return None if state in {State.DEAD, State.DONE} else f"is {state.value}"
 

@@ -41,6 +41,15 @@ def among(database: Database, over: list[Row], tokens: Collection[str]) -> list[
     return [row for row, lease in pairs if lease.token in tokens]
 
 
+def is_nobodys(database: Database, rowid: int, now: Moment) -> bool:
+    """Whether a row is held by a lease that nobody minds: people may free it at once.
+
+    Not so one of our own that is over: something may still run for it, and only a daemon sees to its end.
+    """
+    values = (rowid, database.clock.boot(), now.wall, _LONGEST_FOREIGN)
+    return database.one(sql.IS_NOBODYS, values) is not None
+
+
 def held_by(database: Database, uid: str) -> list[Row]:
     """The leases of one process, in the same form."""
     return database.all(sql.HELD_BY_UID, (uid,))

@@ -22,7 +22,8 @@ DONE = "done"
 _LIVE_PAGE = """
 SELECT rowid, CAST(id AS BLOB), CAST(queue AS BLOB), attempts, CAST(key AS BLOB), CAST(payload AS BLOB),
     priority, run_at, locked_until, CAST(locked_by AS BLOB), max_attempts, created_at, claimed_at,
-    CAST(last_error AS BLOB), crashes, CASE WHEN locked_by IS NOT NULL AND lost = 0 THEN 'running'
+    CASE WHEN octet_length(last_error) <= 1048576 THEN CAST(last_error AS BLOB) END, crashes,
+    CASE WHEN locked_by IS NOT NULL AND lost = 0 THEN 'running'
         WHEN locked_by IS NOT NULL OR run_at <= :now THEN 'ready' ELSE 'scheduled' END AS state
 FROM jobs
 WHERE rowid BETWEEN :first AND :last
@@ -38,7 +39,8 @@ ORDER BY rowid LIMIT :limit
 _DEAD_PAGE = """
 SELECT rowid, CAST(id AS BLOB), CAST(queue AS BLOB), attempts, CAST(key AS BLOB), CAST(payload AS BLOB),
     priority, run_at, locked_until, CAST(locked_by AS BLOB), max_attempts, created_at, claimed_at,
-    CAST(last_error AS BLOB), crashes, died_at, CAST(reason AS BLOB)
+    CASE WHEN octet_length(last_error) <= 1048576 THEN CAST(last_error AS BLOB) END, crashes, died_at,
+    CAST(reason AS BLOB)
 FROM dead_jobs
 WHERE rowid BETWEEN :first AND :last
     AND (:queue IS NULL OR queue = :queue)
@@ -51,8 +53,8 @@ ORDER BY rowid LIMIT :limit
 """
 
 _DONE_PAGE = """
-SELECT number, CAST(id AS BLOB), CAST(queue AS BLOB), attempts, CAST(key AS BLOB), ended_at, outcome,
-    duration, exit_code
+SELECT number, CAST(id AS BLOB), CAST(queue AS BLOB), attempts, CAST(key AS BLOB), ended_at,
+    CAST(outcome AS BLOB), duration, exit_code
 FROM done_jobs
 WHERE number BETWEEN :first AND :last
     AND (:queue IS NULL OR queue = :queue)
@@ -81,9 +83,10 @@ SELECT * FROM (
 """
 
 _HISTORY = """
-SELECT number, started_at, ended_at, outcome, exit_code, signal, cpu, CAST(error AS BLOB),
+SELECT number, started_at, ended_at, CAST(outcome AS BLOB), exit_code, signal, cpu, CAST(error AS BLOB),
     CAST(worker AS BLOB)
-FROM sqlqd_attempts INDEXED BY sqlqd_attempts_job WHERE job_id = ? ORDER BY entry
+FROM sqlqd_attempts INDEXED BY sqlqd_attempts_job
+WHERE job_id = ? AND started_at BETWEEN 0 AND 1e11 AND ended_at BETWEEN 0 AND 1e11 ORDER BY entry
 """
 
 _PAGES = {LIVE: _LIVE_PAGE, DEAD: _DEAD_PAGE, DONE: _DONE_PAGE}
@@ -103,13 +106,18 @@ _WHOLE = (
     "crashes",
 )
 _NUMBERS = frozenset(
-    {"priority", "run_at", "locked_until", "max_attempts", "created_at", "claimed_at", "crashes", "died_at"}
+    {
+        *("priority", "run_at", "locked_until", "max_attempts", "created_at", "claimed_at", "crashes"),
+        *("died_at", "ended_at", "duration", "exit_code", "signal", "cpu"),
+    }
 )
+_COUNTS = frozenset({"attempts", "number"})
 _FIELDS = {
     LIVE: (*_WHOLE, "state"),
     DEAD: (*_WHOLE, "died_at", "reason"),
     DONE: (*_ALWAYS, "ended_at", "outcome", "duration", "exit_code"),
 }
+_ATTEMPT = ("number", "started_at", "ended_at", "outcome", "exit_code", "signal", "cpu", "error", "worker")
 
 
 class Place(NamedTuple):
@@ -205,7 +213,9 @@ def _by_pages(database: Database, selection: Selection, limit: int) -> Iterator[
 def history(database: Database, job_id: str) -> tuple[Attempt, ...]:
     """The attempts of a job that did not succeed, oldest first."""
     rows = database.all(_HISTORY, (job_id,))
-    return tuple(Attempt(*row[:7], *map(_text, row[7:])) for row in rows)
+    return tuple(
+        Attempt(*(_readable(name, value) for name, value in zip(_ATTEMPT, row, strict=True))) for row in rows
+    )
 
 
 def _record(table: str, row: Row) -> Record:
@@ -219,7 +229,7 @@ def _readable(name: str, value: Any) -> Any:
     """What another program put past the schema's checks must not keep anybody from seeing the rest."""
     if name in _NUMBERS:
         return value if isinstance(value, int | float) and math.isfinite(value) else None
-    if name == "attempts":
+    if name in _COUNTS:
         return value if isinstance(value, int) else 0
     return _text(value) if isinstance(value, bytes) else value
 

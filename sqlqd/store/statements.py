@@ -79,9 +79,10 @@ FROM jobs WHERE rowid = ?1
 
 IS_JSON = "SELECT json_valid(payload) FROM jobs WHERE rowid = ?"
 
+# Whoever rewrites a row has all of it in memory: an error that is too long for any of ours is dropped unread.
 GIVE = """
 UPDATE jobs SET locked_by = ?, locked_until = ?, claimed_at = ?, lease_boot = ?, lease_end = ?, lost = 0,
-    attempts = attempts + 1
+    attempts = attempts + 1, last_error = CASE WHEN octet_length(last_error) <= 65536 THEN last_error END
 WHERE rowid = ?
 """
 
@@ -199,6 +200,15 @@ WHERE locked_by IS NOT NULL AND lost = 0 AND lease_boot = ?1 AND lease_end > 1e1
 LIMIT ?2
 """
 
+# A lease that is over, or makes no sense, and was never ours since this machine's boot: nothing runs for it.
+# In: the row, our boot, the wall clock, and how far ahead a lease without a boot may end.
+IS_NOBODYS = """
+SELECT 1 FROM jobs WHERE rowid = ?1 AND locked_by IS NOT NULL AND lost = 0
+    AND NOT coalesce(lease_boot = ?2 AND typeof(lease_end) = 'real' AND lease_end <= 1e11, 0)
+    AND NOT coalesce(lease_boot IS NULL AND lease_end IS NULL
+        AND locked_until > ?3 AND locked_until <= ?3 + ?4, 0)
+"""
+
 HOLDER_OF = "SELECT CAST(id AS BLOB), CAST(locked_by AS BLOB) FROM jobs WHERE rowid = ?"
 
 QUEUE_OF = "SELECT CAST(queue AS BLOB) FROM jobs WHERE rowid = ?"
@@ -226,9 +236,11 @@ INSERT INTO sqlqd_counters (queue, slot, outcome, n) SELECT queue, ?2, 'lost', 1
 ON CONFLICT (queue, slot, outcome) DO UPDATE SET n = n + 1
 """
 
-END_LEASE = (
-    "UPDATE jobs SET locked_until = ?, lost = 1, crashes = min(crashes + ?, 1000000000) WHERE rowid = ?"
-)
+END_LEASE = """
+UPDATE jobs SET locked_until = ?, lost = 1, crashes = min(crashes + ?, 1000000000),
+    last_error = CASE WHEN octet_length(last_error) <= 65536 THEN last_error END
+WHERE rowid = ?
+"""
 
 # What waits.
 

@@ -13,7 +13,8 @@ FROM jobs INDEXED BY jobs_waiting WHERE locked_by IS NULL GROUP BY queue
 """
 
 _HELD = """
-SELECT CAST(queue AS BLOB), sum(lost = 0), sum(lost = 1), min(CASE WHEN lost = 1 THEN run_at END)
+SELECT CAST(queue AS BLOB), sum(lost = 0), sum(lost = 1),
+    min(CASE WHEN lost = 1 AND typeof(run_at) = 'real' THEN run_at END)
 FROM jobs INDEXED BY jobs_held WHERE locked_by IS NOT NULL GROUP BY queue
 """
 
@@ -26,7 +27,8 @@ _DAEMONS = "SELECT pid, started_at, loaded_at, version, config, workers FROM sql
 _WORKERS = "SELECT uid, daemon_pid, slot, pid, started_at FROM sqlqd_workers ORDER BY daemon_pid, slot"
 
 _RUNNING = """
-SELECT CAST(id AS BLOB), CAST(queue AS BLOB), claimed_at FROM jobs INDEXED BY jobs_held
+SELECT CAST(id AS BLOB), CAST(queue AS BLOB), iif(typeof(claimed_at) = 'real', claimed_at, NULL)
+FROM jobs INDEXED BY jobs_held
 WHERE locked_by IS NOT NULL AND lost = 0 AND locked_by >= ?1 || '/' AND locked_by < ?1 || '0' LIMIT 1
 """
 

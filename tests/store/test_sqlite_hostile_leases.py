@@ -7,7 +7,7 @@ import pytest
 from sqlqd.model import Bury, Rules, Selection, State
 from sqlqd.store.sqlite import open_store
 from tests.support.clocks import TwoHands
-from tests.support.sql import rows, shell
+from tests.support.sql import python, rows, shell
 from tests.support.stores import add, claim, claimed
 
 
@@ -87,6 +87,34 @@ def test_no_lease_that_another_program_made_is_for_ever(tmp_path: Path, lease: s
     store.close()
 
 
+@pytest.mark.parametrize("lease", ["locked_until = 1e11", "locked_until = 5", "locked_until = 'never'"])
+def test_people_can_free_what_no_program_holds(tmp_path: Path, lease: str) -> None:
+    path = tmp_path / "queue.db"
+    store = open_store(path, TwoHands(), create=True)
+    first, second, held = add(store), add(store), add(store)
+    _past_the_checks(path, f"UPDATE jobs SET locked_by = 'x', {lease} WHERE id <> '{held}'")
+    assert claimed(store).job.id == held
+    assert [one.id for one in store.cancel(Selection(ids=(first, held))).jobs] == [first]
+    assert [one.id for one in store.cancel(Selection(queue="mail", limit=0)).jobs] == []
+    assert [one.id for one in store.retry(Selection(ids=(second, held))).jobs] == [second]
+    (left,) = store.find(Selection(ids=(second,)))
+    assert left.state in {State.READY, State.DEAD}
+    store.close()
+
+
+def test_our_own_lease_that_is_over_is_left_to_a_daemon(tmp_path: Path) -> None:
+    path, clock = tmp_path / "queue.db", TwoHands()
+    store = open_store(path, clock, create=True)
+    add(store)
+    held = claimed(store)
+    clock.pass_by(100)
+    # Its command may still run.
+    for verb in (store.retry, store.cancel):
+        assert verb(Selection(ids=(held.job.id,))).skipped == ((held.job.id, "is running"),)
+    assert store.settle(held, Bury("late")).kept
+    store.close()
+
+
 _NUMBERS = ("run_at", "created_at", "attempts", "max_attempts", "crashes", "priority")
 _BURIED = {
     *((column, value) for column in _NUMBERS for value in ("'soon'", "x'ff'")),
@@ -114,16 +142,36 @@ def test_what_is_no_number_is_buried_and_stops_nobody(tmp_path: Path, column: st
     store.close()
 
 
-def test_a_huge_error_is_neither_read_nor_copied(tmp_path: Path) -> None:
+_LITTLE_MEMORY = """
+import resource, sys
+from pathlib import Path
+from sqlqd.clock import SystemClock
+from sqlqd.model import Bury, Selection, State
+from sqlqd.store.sqlite import open_store
+from tests.support.stores import claimed
+path = Path(sys.argv[1])
+store = open_store(path, SystemClock())
+pages = int(Path("/proc/self/statm").read_text().split()[0])
+most = pages * resource.getpagesize() + 25_000_000
+resource.setrlimit(resource.RLIMIT_AS, (most, most))
+assert store.expire_leases() == 1
+held = [claimed(store), claimed(store)]
+assert [each.job.last_error for each in held] == [None, None]
+assert store.settle(held[0], Bury("enough")).kept
+print([dead.last_error for dead in store.find(Selection(states=frozenset({State.DEAD})))])
+"""
+
+
+def test_a_huge_error_stops_nobody_who_has_less_memory(tmp_path: Path) -> None:
     path = tmp_path / "queue.db"
-    store = open_store(path, TwoHands(), create=True)
-    shell(path, "INSERT INTO jobs (id, queue, last_error) VALUES ('big', 'mail', hex(zeroblob(1000000)))")
-    held = claimed(store)
-    assert held.job.last_error is None
-    assert store.settle(held, Bury("enough")).kept
-    (dead,) = store.find(Selection(states=frozenset({State.DEAD})))
-    assert dead.last_error == "enough"
-    store.close()
+    open_store(path, TwoHands(), create=True).close()
+    shell(
+        path,
+        "INSERT INTO jobs (id, queue, last_error) VALUES ('big', 'mail', printf('%.*c', 30000000, 'x')); "
+        "INSERT INTO jobs (queue, locked_by, locked_until, last_error) "
+        "SELECT queue, 'w', 1, last_error FROM jobs;",
+    )
+    assert python(_LITTLE_MEMORY, str(path)).stdout == "['enough']\n"
 
 
 def test_one_dead_row_that_cannot_live_keeps_no_other_from_its_retry(tmp_path: Path) -> None:

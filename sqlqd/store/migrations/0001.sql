@@ -134,10 +134,17 @@ CREATE TABLE sqlqd_counters (
 -- Queues that are paused, or held because their command cannot be started. Others have no row.
 CREATE TABLE sqlqd_queues (
     queue TEXT NOT NULL PRIMARY KEY,
-    paused_at REAL,
-    paused_until REAL,
-    blocked_until REAL,
-    blocks INTEGER NOT NULL DEFAULT 0,
+    paused_at REAL
+        CONSTRAINT "paused_at must be Unix seconds, a number from 0 to 1e11, or NULL"
+        CHECK (paused_at IS NULL OR (typeof(paused_at) = 'real' AND paused_at BETWEEN 0 AND 1e11)),
+    paused_until REAL
+        CONSTRAINT "paused_until must be Unix seconds, a number from 0 to 1e11, or NULL"
+        CHECK (paused_until IS NULL OR (typeof(paused_until) = 'real' AND paused_until BETWEEN 0 AND 1e11)),
+    blocked_until REAL
+        CONSTRAINT "blocked_until must be Unix seconds, a number from 0 to 1e11, or NULL"
+        CHECK (blocked_until IS NULL OR (typeof(blocked_until) = 'real' AND blocked_until BETWEEN 0 AND 1e11)),
+    blocks INTEGER NOT NULL DEFAULT 0
+        CONSTRAINT "blocks must be a whole number, not below 0" CHECK (typeof(blocks) = 'integer' AND blocks >= 0),
     reason TEXT
 ) WITHOUT ROWID;
 
