@@ -192,7 +192,7 @@ class Ending:
             for pid in fresh:
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
-            dying.update(pid for pid in fresh if pid == self._leader or not _reaped(pid))
+            dying.update(pid for pid in fresh if pid == self._leader or not reaped(pid))
 
     def _sweep(self, now: float) -> bool:
         leader = self._leader if self._leader_has_ended() else None
@@ -245,10 +245,10 @@ class Ending:
         """
         if not member.zombie or member.parent != os.getpid():
             return False
-        return self._leader_has_ended() if member.pid == self._leader else _reaped(member.pid)
+        return self._leader_has_ended() if member.pid == self._leader else reaped(member.pid)
 
 
-def _reaped(stray: int) -> bool:
+def reaped(stray: int) -> bool:
     """Whether this child has ended, and its status is taken."""
     try:
         return os.waitpid(stray, os.WNOHANG)[0] == stray
@@ -257,7 +257,7 @@ def _reaped(stray: int) -> bool:
 
 
 def process(pid: int) -> Member | None:
-    """The process of that number; None where there is none.
+    """The process of that number; None where there is none, or none that we may look at.
 
     Raises OSError where that cannot be told, as without a descriptor to look with.
     """
@@ -268,7 +268,7 @@ def process(pid: int) -> Member | None:
         finally:
             os.close(fd)
     except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ESRCH):
+        if error.errno in (errno.ENOENT, errno.ESRCH, errno.EACCES, errno.EPERM):
             return None
         raise
     head, _, rest = text.rpartition(b")")

@@ -173,7 +173,7 @@ class Crew:
         To be called before the slots are looked at: what is here while no child of a slot has ended, none
         of them left behind.
         """
-        self._strangers = {pid for pid in self._strangers if not _reaped(pid)}
+        self._strangers = {pid for pid in self._strangers if not tree.reaped(pid)}
         strangers = _children() - {slot.pid for slot in self.slots} - self._strangers
         if strangers and not any(one.ending or _has_ended(one.pidfd) for one in self._processes.values()):
             self._spare(strangers)
@@ -229,10 +229,3 @@ def _children() -> set[int]:
     except OSError:
         # Nothing to look with: then nobody can be told to be a stranger.
         return set()
-
-
-def _reaped(stranger: int) -> bool:
-    try:
-        return os.waitpid(stranger, os.WNOHANG)[0] == stranger
-    except ChildProcessError:
-        return True
