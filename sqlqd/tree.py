@@ -104,6 +104,13 @@ def alone(leader: int) -> bool:
         return False
 
 
+def reap_all_but(kept: Collection[int]) -> None:
+    """Take the statuses of our children that have ended, as far as they can be seen."""
+    with suppress(OSError):
+        for pid in children().difference(kept):
+            reaped(pid)
+
+
 def childless() -> bool:
     """True: the kernel says that this process has no children, not even zombies."""
     try:

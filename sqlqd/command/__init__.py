@@ -21,6 +21,9 @@ from sqlqd.command.streams import Streams
 from sqlqd.config import Queue
 from sqlqd.model import Claim, Ended, Holder, Outcome
 
+_REAPING_INTERVAL = 1.0
+"""Seconds between looks for orphans that have ended while the command goes on: each holds a number."""
+
 STRAYS_GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL for what a command left running."""
 
@@ -97,6 +100,7 @@ class Command:
         self._started_at = clock.wall()
         self._begun = clock.awake()
         self._timeout_at = self._begun + queue.timeout
+        self._reap_at = self._begun + _REAPING_INTERVAL
         self._how: Ended | None = None
         self._status: _Status | None = None
         self._reaped = False
@@ -129,6 +133,9 @@ class Command:
         self._say(self._streams.step(now))
         if self._status is None:
             self._look(now)
+        if self._status is None and now >= self._reap_at:
+            self._reap_at = now + _REAPING_INTERVAL
+            tree.reap_all_but({self._process.pid, *self._spared})
         if self._status is None and self._how is None and now >= self._timeout_at:
             self._time_out(now)
         if self._gone(now):

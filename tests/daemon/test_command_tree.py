@@ -110,3 +110,17 @@ def test_whatever_forks_while_it_is_ended_is_ended_too() -> None:
     words = [sys.executable, "-m", "tests.support.ending_race", "200", "1"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=50.0, cwd=ROOT, check=True)
     assert done.stdout == "0\n"
+
+
+def test_orphans_that_end_do_not_gather_while_the_command_goes_on(tmp_path: Path) -> None:
+    text = '[queues.parent]\ncommand = "while :; do (sleep 0.01 &); sleep 0.01; done"\nlease = "2s"\n'
+    with LoneWorker(tmp_path, text) as worker:
+        worker.event("job.started", worker.add("parent"))
+        most = [0]
+
+        def fewer() -> bool:
+            now = len(Path(f"/proc/{worker.pid}/task/{worker.pid}/children").read_text().split())
+            most[0] = max(most[0], now)
+            return now < most[0] / 2 and most[0] > 10
+
+        assert until(fewer)
