@@ -128,6 +128,9 @@ class Daemon:
             expected = excused | {-signal.SIGKILL} | asked
             if status not in expected:
                 found.append(f"daemon {self.name} ended with exit status {status}")
+            if status not in excused:
+                found += [f"daemon {self.name}: it wrote {line!r}" for line in self._log.last_words]
+            self._log.last_words.clear()
             self._process, self._stop_by = None, None
             self._start_at = now + START_AGAIN
         if self.wanted and now >= self._start_at:
@@ -151,6 +154,8 @@ class Log:
         self.workers: set[int] = set()
         self.mistakes: list[str] = []
         """What it says about faults of its own."""
+        self.last_words: list[bytes] = []
+        """What it says, as any verb does, where it cannot start."""
         self._tail = Tail(path)
 
     def read(self) -> None:
@@ -164,6 +169,9 @@ class Log:
         try:
             record: dict[str, Any] = json.loads(line)
         except ValueError:
+            if line.startswith(b"sqlqd: "):
+                self.last_words.append(line[:300])
+                return
             self.mistakes.append(f"it wrote {line[:300]!r}")
             return
         match record["event"]:
