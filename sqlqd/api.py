@@ -8,13 +8,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from sqlqd.clock import Clock, SystemClock
+from sqlqd.identity import identity, open_files
 from sqlqd.model import Claim, Done, Holder, NewJob, Retry, Rules, Verdict
 from sqlqd.store.base import Store, StoreError
 
 if TYPE_CHECKING:
     from sqlqd.relics import Relics
-
-_OPEN_FILES = Path("/proc/self/fd")
 
 
 class LeaseLost(StoreError):
@@ -155,21 +154,15 @@ def connect(path: str | os.PathLike[str], *, busy_timeout: float = 5.0) -> Queue
 
 
 def _refuse_if_open(file: Path) -> None:
-    """Compares by stat alone: to open and close the file would end the locks that another SQLite holds."""
     try:
-        wanted = file.stat()
+        wanted = identity(file)
     except OSError:
         return
-    for descriptor in _OPEN_FILES.iterdir():
-        try:
-            found = descriptor.stat()
-        except OSError:
-            continue
-        if (found.st_dev, found.st_ino) == (wanted.st_dev, wanted.st_ino):
-            raise StoreError(
-                f"this process has {file} open already; close that first, "
-                "or add jobs with sqlqd.enqueue and the sqlite3 connection you have"
-            )
+    if any(found == wanted for _, found in open_files()):
+        raise StoreError(
+            f"this process has {file} open already; close that first, "
+            "or add jobs with sqlqd.enqueue and the sqlite3 connection you have"
+        )
 
 
 def _lost(claim: Claim) -> LeaseLost:

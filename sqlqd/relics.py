@@ -15,7 +15,7 @@ from signal import SIGKILL
 
 from sqlqd import log, proc, tree
 from sqlqd.clock import Clock
-from sqlqd.identity import Identity, identity
+from sqlqd.identity import Identity, identity, open_files
 from sqlqd.model import Lease
 
 PATIENCE = 2.0
@@ -142,14 +142,17 @@ def _is_mine(pid: int) -> bool:
 
 
 def _has_open(pid: int, file: Identity) -> bool:
-    """Told by stat alone: to open and close the file would end locks on it."""
     with suppress(OSError):
-        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-            with suppress(OSError):
-                # The number of a file that is gone is soon given to another, likely to the new log.
-                if identity(descriptor) == file and not descriptor.readlink().name.endswith(_BESIDE):
-                    return True
+        return any(found == file and not _is_beside(link) for link, found in open_files(pid))
     return False
+
+
+def _is_beside(link: Path) -> bool:
+    """The number of a file that is gone is soon given to another, likely to the new database's log."""
+    try:
+        return link.readlink().name.endswith(_BESIDE)
+    except OSError:
+        return True
 
 
 def _commands(leases: Iterable[Lease], everyone: Processes) -> set[int]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from sqlqd.model import Buried, Claim, Holder, Job, Rules, Taken
 from sqlqd.store import statements as sql
 from sqlqd.store.database import Database, Moment
-from sqlqd.store.ledger import count
+from sqlqd.store.ledger import bury
 from sqlqd.store.turns import Head, Turns
 
 _MOST_BURIED = 50
@@ -48,12 +48,11 @@ def take(database: Database, turns: Turns, holder: Holder, after: str, now: Mome
         limit = _ANY_SIZE if found.rules.max_payload is None else found.rules.max_payload
         row = _Candidate(*database.one(sql.CANDIDATE, (found.rowid, limit)) or ())
         reason = _why_odd(row) or _why_never(row, found.rules) or _why_not_json(database, found)
-        given = _give(database, found, row, holder, now) if reason is None else reason
+        given = reason or _give(database, found, row, holder, now)
         if isinstance(given, Claim):
             return Taken(given, tuple(buried))
-        reason = given
         database.insist_on_sync()
-        buried.append(_bury(database, found, row, reason, now.wall))
+        buried.append(_bury(database, found, row, given, now.wall))
     return Taken(None, tuple(buried))
 
 
@@ -168,8 +167,6 @@ def _give(database: Database, found: _Found, row: _Candidate, holder: Holder, no
 
 
 def _bury(database: Database, found: _Found, row: _Candidate, reason: str, now: float) -> Buried:
-    database.run(sql.BURY_ROW, (found.rowid, now, reason, None))
-    database.run(sql.DELETE_ROW, (found.rowid,))
-    count(database, found.rules.name, "dead", now)
+    bury(database, found.rowid, found.rules.name, reason, now)
     attempts = row.attempts if isinstance(row.attempts, int) else 0
     return Buried(row.id.decode(errors="replace"), found.rules.name, attempts, reason)

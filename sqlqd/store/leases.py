@@ -6,7 +6,7 @@ from dataclasses import replace
 from sqlqd.model import Claim, Lease
 from sqlqd.store import statements as sql
 from sqlqd.store.database import Database, Moment, Row, Values
-from sqlqd.store.ledger import KEPT_ATTEMPTS, SLOT, count
+from sqlqd.store.ledger import KEPT_ATTEMPTS, SLOT, bury
 
 _AT_ONCE = 500
 """Leases ended in one transaction."""
@@ -74,9 +74,7 @@ def end(database: Database, leases: list[Row], reason: str, now: float) -> int:
 def _bury(database: Database, rowid: int, rule: str, now: float) -> None:
     (queue,) = database.one(sql.QUEUE_OF, (rowid,)) or (b"",)
     database.insist_on_sync()
-    database.run(sql.BURY_ROW, (rowid, now, f"the row is none that can run: {rule}", None))
-    database.run(sql.DELETE_ROW, (rowid,))
-    count(database, queue.decode(errors="replace"), "dead", now)
+    bury(database, rowid, queue.decode(errors="replace"), f"the row is none that can run: {rule}", now)
 
 
 def renew(database: Database, claim: Claim, lease: float, now: Moment) -> Claim | None:

@@ -24,6 +24,15 @@ def count(database: Database, queue: str, outcome: str, now: float) -> None:
     database.run(sql.COUNT, (queue, int(now // SLOT), outcome))
 
 
+def bury(
+    database: Database, rowid: int, queue: str, reason: str, now: float, *, error: str | None = None
+) -> None:
+    """Move a job to the dead ones. `error` takes the place of its last one."""
+    database.run(sql.BURY_ROW, (rowid, now, reason, error))
+    database.run(sql.DELETE_ROW, (rowid,))
+    count(database, queue, "dead", now)
+
+
 def log_attempt(database: Database, claim: Claim, outcome: Outcome | None, reason: str, now: float) -> None:
     """Enter an attempt that did not succeed into its job's history."""
     job = claim.job

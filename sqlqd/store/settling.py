@@ -3,7 +3,7 @@
 from sqlqd.model import Bury, Cancel, Claim, Done, Outcome, Release, Retry, Verdict
 from sqlqd.store import statements as sql
 from sqlqd.store.database import Database
-from sqlqd.store.ledger import count, log_attempt, record_end, storable
+from sqlqd.store.ledger import bury, count, log_attempt, record_end, storable
 from sqlqd.store.turns import LONGEST_BLOCK
 
 _LATEST = 1e11
@@ -45,10 +45,8 @@ def _bury(database: Database, claim: Claim, reason: str, outcome: Outcome | None
     row = database.one(sql.HELD_ROW, (claim.job.id, claim.token))
     if row is None:
         return False
-    database.run(sql.BURY_ROW, (row[0], now, storable(reason), _error(reason, outcome)))
-    database.run(sql.DELETE_ROW, row)
+    bury(database, row[0], claim.job.queue, storable(reason), now, error=_error(reason, outcome))
     log_attempt(database, claim, outcome, reason, now)
-    count(database, claim.job.queue, "dead", now)
     return True
 
 

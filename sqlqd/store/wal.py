@@ -7,6 +7,8 @@ from pathlib import Path
 
 import apsw
 
+from sqlqd.identity import identity, open_files
+
 _PIECE = 64 * 1024
 """Bytes written at once: SQLite's own files take less than 128 KiB."""
 
@@ -49,9 +51,6 @@ def _log_of(database: Path) -> Path:
 def _is_open_here(path: Path) -> bool:
     """Another database's, whose lock we do not have, may lie there by now."""
     with suppress(OSError):
-        wanted = path.stat()
-        for descriptor in Path("/proc/self/fd").iterdir():
-            with suppress(OSError):
-                if os.path.samestat(descriptor.stat(), wanted):
-                    return True
+        wanted = identity(path)
+        return any(found == wanted for _, found in open_files())
     return False
