@@ -28,16 +28,9 @@ for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
 signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where two run side by side: keep a file's tests in one process, and all on the booted machine."""
-    for item in items:
-        booted = "machine" in getattr(item, "fixturenames", ())
-        item.add_marker(pytest.mark.xdist_group("booted" if booted else str(item.path)))
-
-
 @pytest.fixture(scope="session")
 def machine() -> Iterator[Machine]:
-    """One machine under systemd for all tests: they keep apart by the names of their services."""
+    """A machine under systemd for all tests of this process: they keep apart by their services' names."""
     unless(hindrance(), os.environ)
     with booted() as machine:
         yield machine
