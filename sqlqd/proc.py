@@ -9,10 +9,11 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import NoReturn
 
+from sqlqd import log
 from sqlqd.clock import Clock
 
 CHILD_SIGNALS = frozenset(
@@ -30,6 +31,9 @@ BUG = 70
 """Exit status of a child that ended by an exception (EX_SOFTWARE)."""
 
 _LONGEST_WAIT = 3600.0
+_SEND_AGAIN = 0.05
+"""Seconds until the journal is offered again what it would not take."""
+_LAST_OFFERS = 5
 _BYTES_AT_ONCE = 4096
 
 
@@ -141,6 +145,7 @@ def _run_and_leave(child: Callable[[], int]) -> None:
         for number in signal.valid_signals():
             if callable(signal.getsignal(number)):
                 signal.signal(number, signal.SIG_DFL)
+        log.forget()
         status = child()
     except BaseException:  # noqa: BLE001 - whatever it is, it must not reach the parent's frames
         with suppress(BaseException):
@@ -152,8 +157,13 @@ def _run_and_leave(child: Callable[[], int]) -> None:
 def leave(status: int) -> NoReturn:
     """End this process with that status, whatever signals come meanwhile; nothing is unwound.
 
-    An interpreter that ends as usual lets go of its handlers before it is gone.
+    An interpreter that ends as usual lets go of its handlers before it is gone. A journal that is busy gets a
+    few moments more to take the last records.
     """
+    for _ in range(_LAST_OFFERS):
+        if log.flush():
+            break
+        select.poll().poll(math.ceil(_SEND_AGAIN * 1000))
     for stream in (sys.stdout, sys.stderr):
         with suppress(BaseException):
             stream.flush()
@@ -183,8 +193,18 @@ def wait(descriptors: Iterable[int], deadline: float, clock: Clock) -> frozenset
 
     Empty once `clock.awake()` has reached `deadline`, rounded up to a millisecond; at most an hour.
     """
+    return wait_for(dict.fromkeys(descriptors, select.POLLIN), deadline, clock)
+
+
+def wait_for(descriptors: Mapping[int, int], deadline: float, clock: Clock) -> frozenset[int]:
+    """The same for other events of poll(), by descriptor. Meanwhile the journal is offered the rest."""
     poll = select.poll()
-    for descriptor in descriptors:
-        poll.register(descriptor, select.POLLIN)
-    seconds = min(max(deadline - clock.awake(), 0.0), _LONGEST_WAIT)
-    return frozenset(descriptor for descriptor, _ in poll.poll(math.ceil(seconds * 1000)))
+    for descriptor, events in descriptors.items():
+        poll.register(descriptor, events)
+    deadline = min(deadline, clock.awake() + _LONGEST_WAIT)
+    while True:
+        left = max(deadline - clock.awake(), 0.0)
+        seconds = left if log.flush() else min(left, _SEND_AGAIN)
+        ready = poll.poll(math.ceil(seconds * 1000))
+        if ready or seconds == left:
+            return frozenset(descriptor for descriptor, _ in ready)

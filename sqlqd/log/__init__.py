@@ -2,8 +2,8 @@
 each to standard error, as JSON, or as text for people on a terminal.
 
 A record never waits for its reader and never raises: where the reader is stuck or gone it is dropped and
-counted. A line holds at most 4096 bytes, which the kernel writes to a pipe in one piece, so that the
-records of several processes never mix. The payload of a job is never logged.
+counted; some are kept for journald first. A line holds at most 4096 bytes, which the kernel writes to a pipe
+in one piece, so that the records of several processes never mix. The payload of a job is never logged.
 """
 
 import os
@@ -63,15 +63,36 @@ def event(name: str, /, **fields: object) -> None:
     if _State.logger is None:
         setup("auto", "info")
     _log(name, fields)
-    lost = dropped()
-    if lost > _State.told and _State.pipe is not None and _State.pipe.flows:
-        _log("log.dropped", {"count": lost - _State.told})
-        _State.told = lost
+    _tell_of_losses()
+
+
+def flush() -> bool:
+    """Send what the journal would not take so far. True: nothing waits any more."""
+    pipe = _State.pipe
+    if pipe is None or not pipe.kept:
+        return True
+    pipe.flush()
+    _tell_of_losses()
+    return not pipe.kept
+
+
+def forget() -> None:
+    """In a child of a fork: leave what waits to be sent to the parent, and its losses too."""
+    if _State.pipe is not None:
+        _State.pipe.forget()
+        _State.pipe.dropped = _State.told = 0
 
 
 def dropped() -> int:
     """How many records this process could not write so far."""
     return _State.pipe.dropped if _State.pipe is not None else 0
+
+
+def _tell_of_losses() -> None:
+    lost = dropped()
+    if lost > _State.told and _State.pipe is not None and _State.pipe.flows:
+        _log("log.dropped", {"count": lost - _State.told})
+        _State.told = lost
 
 
 def _log(name: str, fields: Mapping[str, object]) -> None:

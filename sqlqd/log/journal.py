@@ -1,11 +1,14 @@
 """The way into the systemd journal: records in its own protocol, whose fields can be asked for one by one.
 
-A record is one datagram to journald's socket, never waited for: what a stuck or absent journald does not
-take is dropped and counted. See https://systemd.io/JOURNAL_NATIVE_PROTOCOL/.
+A record is one datagram to journald's socket, never waited for. What a busy, stuck or absent journald does
+not take at once is kept and sent later, in order: in a container its queue has room for ten. Beyond a limit
+the oldest are dropped, and counted. See https://systemd.io/JOURNAL_NATIVE_PROTOCOL/.
 """
 
+import errno
 import os
 import socket
+from collections import deque
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,9 @@ SOCKET = Path("/run/systemd/journal/socket")
 
 LONGEST = 8192
 """Bytes of one value; with all its fields a record fits into a datagram then."""
+
+MOST_KEPT = 256 * 1024
+"""Bytes of records that wait for journald to take them, in each process."""
 
 _PRIORITIES = {"debug": 7, "info": 6, "warning": 4, "error": 3}
 _NOTICE = 5
@@ -40,25 +46,50 @@ class Journal:
 
     def __init__(self, path: Path = SOCKET) -> None:
         self.dropped = 0
-        self.flows = True
-        """Whether the last record was taken."""
+        self.kept: deque[bytes] = deque()
+        """What journald has not taken yet."""
+        self._bytes_kept = 0
         self._address = os.fspath(path)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
 
+    @property
+    def flows(self) -> bool:
+        """Whether journald has taken all that was written."""
+        return not self.kept
+
     def close(self) -> None:
-        """Give up the socket."""
+        """Give up the socket, and what was kept."""
+        self.forget()
         self._socket.close()
 
     def write(self, record: bytes) -> None:
-        """Send it, or count it as dropped."""
-        try:
-            # By address each time: a journald that was restarted has another socket there.
-            self._socket.sendto(record, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL, self._address)
-        except OSError:
+        """Send it, or keep it for later."""
+        self.kept.append(record)
+        self._bytes_kept += len(record)
+        self.flush()
+        while self._bytes_kept > MOST_KEPT:
+            self._pop()
             self.dropped += 1
-            self.flows = False
-        else:
-            self.flows = True
+
+    def flush(self) -> None:
+        """Send what was kept, as far as journald takes it."""
+        while self.kept:
+            try:
+                # By address each time: a journald that was restarted has another socket there.
+                self._socket.sendto(self.kept[0], socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL, self._address)
+            except OSError as error:
+                if error.errno != errno.EMSGSIZE:
+                    return
+                self.dropped += 1
+            self._pop()
+
+    def forget(self) -> None:
+        """Drop what was kept without a word: in a child of a fork it is the parent's to send."""
+        self.kept.clear()
+        self._bytes_kept = 0
+
+    def _pop(self) -> None:
+        self._bytes_kept -= len(self.kept.popleft())
 
     debug = info = warning = error = critical = msg = write
 

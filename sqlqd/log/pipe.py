@@ -20,6 +20,8 @@ class LogPipe:
         self.dropped = 0
         self.flows = True
         """Whether the last line went out whole."""
+        self.kept = False
+        """A line is written at once or not at all."""
         self._torn = False
         self._fd: int | None = None
         self._socket: socket.socket | None = None
@@ -49,6 +51,12 @@ class LogPipe:
         self.dropped += self._torn
 
     debug = info = warning = error = critical = msg = write
+
+    def flush(self) -> None:
+        """Nothing to do: nothing is kept."""
+
+    def forget(self) -> None:
+        """Nothing to do: nothing is kept."""
 
     def _way(self, fd: int) -> Callable[[bytes], int]:
         try:

@@ -284,13 +284,13 @@ def work(seat: Seat, config: Config, open_store: OpenStore) -> int:
         holder=holder,
         clock=clock,
         rng=random.SystemRandom(),
-        signalled=lambda: bool(_ready({wakeup.fd: select.POLLIN}, 0.0)),
+        signalled=lambda: bool(proc.wait((wakeup.fd,), 0.0, clock)),
     )
     while True:
         deadline = worker.tick()
         if worker.over:
             return worker.status
-        ready = _ready({**worker.descriptors(), wakeup.fd: select.POLLIN}, deadline - clock.awake())
+        ready = proc.wait_for({**worker.descriptors(), wakeup.fd: select.POLLIN}, deadline, clock)
         if wakeup.fd in ready:
             for number in wakeup.take():
                 if number in _TOLD:
@@ -300,14 +300,6 @@ def work(seat: Seat, config: Config, open_store: OpenStore) -> int:
             worker.wake()
         if seat.parent_pidfd in ready:
             worker.parent_is_gone()
-
-
-def _ready(descriptors: Mapping[int, int], seconds: float) -> frozenset[int]:
-    poll = select.poll()
-    for descriptor, events in descriptors.items():
-        poll.register(descriptor, events)
-    wait = min(max(seconds, 0.0), _LONGEST_WAIT)
-    return frozenset(descriptor for descriptor, _ in poll.poll(math.ceil(wait * 1000.0)))
 
 
 def _empty(pipe: int) -> None:

@@ -6,7 +6,7 @@ from tests.support.service import Service
 
 CHATTY = """
 [queues.chatty]
-command = "seq 3000"
+command = "seq 20000"
 timeout = "1min"
 lease = "2s"
 

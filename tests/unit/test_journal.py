@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sqlqd.events import EVENTS
-from sqlqd.log.journal import LONGEST, Journal, encoded, leads_to_journal
+from sqlqd.log.journal import LONGEST, MOST_KEPT, Journal, encoded, leads_to_journal
 
 
 def decoded(record: bytes) -> dict[str, bytes]:
@@ -88,20 +88,44 @@ def journald(tmp_path: Path) -> Iterator[socket.socket]:
         yield receiver
 
 
-def test_a_journald_that_does_not_read_costs_records_and_no_time(
+def test_what_a_busy_journald_does_not_take_is_sent_later_in_order(
     journald: socket.socket, tmp_path: Path
 ) -> None:
     journal = Journal(tmp_path / "socket")
     sent = 0
-    while journal.flows:
+    while journal.flows or sent < 1000:
         journal.write(b"A=%d\n" % sent)
         sent += 1
-    journal.write(b"A=more\n")
-    assert journal.dropped == 2
-    for number in range(sent - 1):
+    for number in range(sent):
         assert journald.recv(100) == b"A=%d\n" % number
-    journal.write(b"A=again\n")
-    assert (journald.recv(100), journal.flows, journal.dropped) == (b"A=again\n", True, 2)
+        journal.flush()
+    assert (journal.flows, journal.dropped) == (True, 0)
+    journal.close()
+
+
+def test_a_journald_that_does_not_read_costs_the_oldest_records_beyond_a_limit(
+    journald: socket.socket, tmp_path: Path
+) -> None:
+    journal = Journal(tmp_path / "socket")
+    record = b"A=" + b"x" * (MOST_KEPT // 10)
+    while journal.flows:
+        journal.write(record)
+    for _ in range(20):
+        journal.write(record)
+    assert 10 <= journal.dropped <= 12
+    journal.write(b"A=last\n")
+    found = b""
+    while journal.kept or found != b"A=last\n":
+        found = journald.recv(MOST_KEPT)
+        journal.flush()
+    journal.close()
+
+
+def test_a_record_that_no_datagram_holds_stops_none(journald: socket.socket, tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "socket")
+    journal.write(b"A=" + b"x" * 10_000_000)
+    journal.write(b"A=1\n")
+    assert (journald.recv(100), journal.dropped) == (b"A=1\n", 1)
     journal.close()
 
 
@@ -109,14 +133,15 @@ def test_a_journald_that_was_away_is_found_again(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     journal = Journal(path)
     journal.write(b"A=1\n")
-    assert journal.dropped == 1
+    journal.forget()
     for number in (b"A=2\n", b"A=3\n"):
+        journal.write(number)
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
             receiver.bind(os.fspath(path))
-            journal.write(number)
+            journal.flush()
             assert receiver.recv(100) == number
         path.unlink()
-    assert journal.dropped == 1
+    assert (journal.dropped, journal.flows) == (0, True)
     journal.close()
 
 
