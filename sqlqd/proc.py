@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import NoReturn
 
+from setproctitle import setproctitle
+
 from sqlqd import log
 from sqlqd.clock import Clock
 
@@ -26,6 +28,9 @@ PARENT_SIGNALS = CHILD_SIGNALS | {signal.SIGCHLD}
 
 CHILD = "sqlqd-"
 """How the names of workers and stewards among the system's processes begin."""
+
+_PARENT = "sqlqd: parent"
+"""How the title of a daemon's parent begins."""
 
 BUG = 70
 """Exit status of a child that ended by an exception (EX_SOFTWARE)."""
@@ -171,15 +176,28 @@ def leave(status: int) -> NoReturn:
 
 
 def child_name(uid: str) -> str:
-    """What a worker or steward is called among the system's processes: 15 characters at most."""
+    """What a worker or steward is called among the system's processes: 15 characters, their limit."""
     return f"{CHILD}{uid[:9]}"
 
 
-def call_myself(name: str) -> None:
-    """Change this process's name among the system's processes."""
-    # Where there is no /proc nobody looks for the name either.
+def call_myself(name: str, doing: str = "") -> None:
+    """Change this process's name among the system's processes, and what `ps` and `systemctl status` show."""
+    # The name is made of the title's first characters.
+    setproctitle(f"{name} {doing}" if doing else name)
+
+
+def call_myself_parent(doing: str) -> None:
+    """The same for the daemon's parent, which keeps the program's name."""
+    setproctitle(f"{_PARENT}{doing}")
     with suppress(OSError), open("/proc/self/comm", "w", encoding="utf-8") as comm:  # noqa: PTH123 - beside the other looks at /proc
-        comm.write(name)
+        comm.write("sqlqd")
+
+
+def is_parent(pid: int) -> bool:
+    """Whether that process is the parent of some daemon of ours."""
+    with suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as words:  # noqa: PTH123 - beside the other looks at /proc
+        return words.read(len(_PARENT)) == _PARENT.encode()
+    return False
 
 
 def send(pidfd: int, number: signal.Signals) -> None:

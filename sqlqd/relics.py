@@ -118,14 +118,8 @@ def _is_forlorn(workers: Collection[tree.Member], left: Collection[tree.Member])
 
 
 def _is_orphan(one: tree.Member) -> bool:
-    """Whether it was given to another parent: its own, which it was forked from, had the same arguments."""
-    return _arguments(one.pid) != _arguments(one.parent)
-
-
-def _arguments(pid: int) -> bytes:
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    return b""
+    """Whether it was given to another parent: its own, which it was forked from, was a daemon's."""
+    return not proc.is_parent(one.parent)
 
 
 def _ours(file: Identity, everyone: Processes) -> Iterator[tree.Member]:

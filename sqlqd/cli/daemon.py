@@ -47,6 +47,7 @@ def supervise(config: Config) -> NoReturn:
     # A watchdog ends what hangs by SIGABRT: then, and at a crash, the log shows where each process stood.
     faulthandler.enable(_STANDARD_ERROR)
     notices = systemd.take()
+    proc.call_myself_parent(f", {printable(str(config.path))}")
     _set_up_log(config)
     sys.excepthook = _log_mistake
     if not is_safe(version()):

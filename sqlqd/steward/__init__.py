@@ -232,7 +232,7 @@ class Steward:
 def steward(seat: Seat, config: Config, open_store: OpenStore, *, started_at: float, loaded_at: float) -> int:
     """Be the steward of this seat until it is told to leave; the process's exit status."""
     wakeup = proc.Wakeup()
-    proc.call_myself(proc.child_name(seat.uid))
+    proc.call_myself(proc.child_name(seat.uid), "steward")
     clock = SystemClock()
 
     def opened() -> Store:

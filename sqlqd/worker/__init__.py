@@ -18,6 +18,7 @@ from sqlqd.command.run import Commands
 from sqlqd.config import Config
 from sqlqd.model import Holder, Taken
 from sqlqd.patience import Patience
+from sqlqd.printable import printable
 from sqlqd.seat import ChildExit, Seat
 from sqlqd.store.base import Interrupted, Store, StoreDenied, StoreError, StoreForeign, StoreReplaced
 from sqlqd.worker import story
@@ -57,8 +58,11 @@ class Worker:
         clock: Clock,
         rng: random.Random,
         signalled: Callable[[], bool] = lambda: False,
+        title: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`signalled`: whether a signal waits to be heard; it ends waits for a claim."""
+        """`signalled`: whether a signal waits to be heard; it ends waits for a claim. `title` shows people
+        what the worker does.
+        """
         self.status = ChildExit.IN_ORDER
         """The process's exit status, once it is over."""
         self._seat = seat
@@ -74,6 +78,7 @@ class Worker:
         )
         self._open_store = open_store
         self._signalled = signalled
+        self._title = title
         self._phase = Phase.OPENING
         self._halt = Halt()
         self._parent_gone = False
@@ -166,6 +171,7 @@ class Worker:
             return self._wait_for_store(now, error)
         self._bench.patience.worked()
         self._phase = Phase.IDLE
+        self._title(f"worker {self._seat.slot}: idle")
         return now
 
     def _announce(self, store: Store) -> None:
@@ -208,10 +214,14 @@ class Worker:
         story.buried(taken.buried, self._seat.slot)
         if taken.claim is not None and self._store is not None:
             faults.point("worker.claimed")
-            self._after = taken.claim.job.queue
+            job = taken.claim.job
+            self._after = job.queue
             self._errand = Errand(self._bench, self._store, taken.claim, now)
+            self._title(f"worker {self._seat.slot}: {job.queue} {job.id:.8}, attempt {job.attempts}")
             self._phase = Phase.BUSY
             return now
+        if self._errand is not None:
+            self._title(f"worker {self._seat.slot}: idle")
         self._errand = None
         self._phase = Phase.IDLE
         # More may stand behind what was buried.
@@ -272,7 +282,8 @@ _TOLD: Mapping[Signals, Callable[[Worker], None]] = {
 def work(seat: Seat, config: Config, open_store: OpenStore) -> int:
     """Be the worker of this seat until it is told to leave; the process's exit status."""
     wakeup = proc.Wakeup()
-    proc.call_myself(proc.child_name(seat.uid))
+    name = proc.child_name(seat.uid)
+    proc.call_myself(name, f"worker {seat.slot}")
     tree.become_subreaper()
     clock = SystemClock()
     holder = Holder(seat.uid, seat.slot, os.getpid())
@@ -285,6 +296,7 @@ def work(seat: Seat, config: Config, open_store: OpenStore) -> int:
         clock=clock,
         rng=random.SystemRandom(),
         signalled=lambda: bool(proc.wait((wakeup.fd,), 0.0, clock)),
+        title=lambda doing: proc.call_myself(name, printable(doing)),
     )
     while True:
         deadline = worker.tick()

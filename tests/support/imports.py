@@ -26,6 +26,7 @@ OUTSIDE: Mapping[str, frozenset[str]] = {
     "time": frozenset({"clock"}),
     "structlog": frozenset({"log"}),
     "sdnotify": frozenset({"systemd"}),
+    "setproctitle": frozenset({"proc"}),
     "click": frozenset({"cli"}),
     "ctypes": frozenset({"tree", "steward"}),
     "pty": frozenset(),

@@ -1,5 +1,6 @@
 """The service from its start to its end, as systemctl shows it."""
 
+import re
 import time
 
 import pytest
@@ -43,7 +44,10 @@ def test_its_status_reads_like_a_cockpit(service: Service) -> None:
     )
     shown = service.status()
     assert 'Status: "1 of 1 workers busy, 2 ready, 0 dead"' in shown
+    assert f"sqlqd: parent, {service.config}" in shown
+    assert f"worker 1: sleeper {running[:8]}, attempt 1" in shown
     assert "sleep 10" in shown
+    assert re.search(r"sqlqd-[0-9a-f]{9} steward", shown)
     assert f"sleeper {running[:8]} started, attempt 1" in shown
 
 
