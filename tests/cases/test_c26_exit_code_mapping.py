@@ -45,7 +45,8 @@ def test_every_end_is_what_it_is(tmp_path: Path) -> None:
             assert record.last_error.splitlines()[0] == reason
             assert record.attempts == 1
         for name in SUCCESSES:
-            assert worker.ended(jobs[name])["event"] == "job.finished"
+            ended = worker.ended(jobs[name])
+            assert ended["event"] == "job.finished", ended
 
 
 @pytest.mark.case("C26")
