@@ -88,7 +88,7 @@ EVENTS = {
     "job.lost": Event(
         WARNING,
         "7d6982259b6543d99a8e9d3d602d4e93",
-        "jobs of dead workers, free to be claimed again: {count}",
+        "{queue} {job_id:.8} lost its worker in attempt {attempt}: {reason}",
     ),
     "queue.paused": Event(INFO, "04e46a87835842c7871de69e31439ab7", "queue {queue} paused"),
     "queue.resumed": Event(INFO, "41cf5c93e0d84ceabfc1ac38b2b90c5c", "queue {queue} resumed"),

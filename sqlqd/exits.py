@@ -7,5 +7,7 @@ IO = 74
 BUSY = 75
 DENIED = 77
 CONFIG = 78
+TIMED_OUT = 124
+"""A wait was given up after the time allowed, as `timeout` says it."""
 INTERRUPTED = 130
 """Ctrl-C, as a shell reports it."""

@@ -140,6 +140,44 @@ class Lease:
         return int(parts[1]) if len(parts) == _PARTS and parts[1].isdecimal() else None
 
 
+class Ask(Enum):
+    """What a person may want of a job that runs."""
+
+    KILL = "kill"
+    """End this attempt; what follows is for the queue's settings to decide."""
+    BURY = "bury"
+    """End it, and move the job to the dead ones."""
+    CANCEL = "cancel"
+    """End it, and take the job away."""
+
+    @property
+    def further(self) -> int:
+        """How far it goes: of two the one that goes further holds."""
+        return tuple(Ask).index(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A job whose lease was ended for its holder."""
+
+    id: str
+    queue: str
+    attempt: int
+    reason: str
+    gone: Ask | None = None
+    """What became of it where it does not go back to the waiting ones: BURY or CANCEL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """A queue that gives out no jobs; "" are all of them."""
+
+    queue: str
+    since: float
+    until: float | None = None
+    """None: until somebody ends it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Buried:
     """A job that a claim moved to the dead ones, since it can never run (again)."""
@@ -171,6 +209,10 @@ class Ended(Enum):
     INTERRUPTED = "interrupted"
     """Ended by us because the daemon stops."""
     CANCELLED = "cancelled"
+    KILLED = "killed"
+    """Ended by a person: a failure."""
+    BURIED = "killed for good"
+    """The same, and it is not to be tried again."""
     LEASE_LOST = "lease lost"
 
 
@@ -256,6 +298,8 @@ class Settled:
 
     kept: bool
     next: Taken = Taken(None)
+    verdict: Verdict | None = None
+    """What became of the job where a person asked for something else meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,9 +38,9 @@ def judge(outcome: Outcome, claim: Claim, policy: Policy, now: float, rng: rando
     match outcome.how:
         case Ended.EXITED if outcome.code == 0:
             return Done()
-        case Ended.EXITED | Ended.SIGNALLED | Ended.TIMED_OUT:
+        case Ended.EXITED | Ended.SIGNALLED | Ended.TIMED_OUT | Ended.KILLED:
             return _failed(outcome, claim, policy, now, rng)
-        case Ended.UNFIT:
+        case Ended.UNFIT | Ended.BURIED:
             return Bury(reason(outcome))
         case Ended.INTERRUPTED:
             return Release(reason(outcome))
@@ -60,6 +60,8 @@ def reason(outcome: Outcome) -> str:
         case Ended.SIGNALLED:
             named = f"killed by {signal_name(outcome.signal or 0)}"
             return f"{named} ({outcome.detail})" if outcome.detail else named
+        case Ended.KILLED | Ended.BURIED:
+            return "killed"
         case _:
             return outcome.detail or outcome.how.value
 

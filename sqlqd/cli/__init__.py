@@ -19,7 +19,10 @@ VERBS = {
     "show": "sqlqd.cli.inspect:show",
     "retry": "sqlqd.cli.change:retry",
     "cancel": "sqlqd.cli.change:cancel",
+    "kill": "sqlqd.cli.change:kill",
     "purge": "sqlqd.cli.change:purge",
+    "pause": "sqlqd.cli.pause:pause",
+    "resume": "sqlqd.cli.pause:resume",
     "schema": "sqlqd.cli.setup:schema",
 }
 """Each verb and where it is; in the order of `sqlqd --help`."""

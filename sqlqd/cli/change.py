@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -41,18 +42,39 @@ def retry(session: Session, /, **options: Any) -> int:
         return _Change("retry", "retried", store.retry).run(session, store, options)
 
 
-@click.command(short_help="Take waiting jobs away.")
+@click.command(short_help="Take waiting jobs away, and end running ones.")
 @_IDS
-@selecting(State.READY, State.SCHEDULED, changing=True)
+@selecting(State.READY, State.SCHEDULED, State.RUNNING, changing=True)
 @click.pass_obj
 def cancel(session: Session, /, **options: Any) -> int:
     """Take waiting jobs away, and print each as one line of JSON. They are recorded as cancelled.
+
+    The command of a running one is ended with all that it started, within a second and its queue's
+    kill_grace, and it does not run again; `sqlqd wait` tells when that is over.
 
     Needs at least one selector. IDs may be cut to their first 6 characters or more; - reads them from
     standard input.
     """
     with session.store() as store:
         return _Change("cancel", "cancelled", store.cancel, print_jobs=True).run(session, store, options)
+
+
+@click.command(short_help="End running attempts; what follows, the queue decides.")
+@_IDS
+@selecting(State.READY, State.SCHEDULED, State.RUNNING, changing=True)
+@click.option("--bury", is_flag=True, help="To the dead jobs, without another attempt; waiting jobs too.")
+@click.pass_obj
+def kill(session: Session, /, *, bury: bool, **options: Any) -> int:
+    """End running attempts, with all that they started, as failures with the reason "killed".
+
+    Whether they are tried again is for their queue's settings to decide; with --bury they are not. It
+    takes a second and the queue's kill_grace; `sqlqd wait` tells when that is over.
+
+    Needs at least one selector. IDs may be cut to their first 6 characters or more; - reads them from
+    standard input.
+    """
+    with session.store() as store:
+        return _Change("kill", "killed", partial(store.kill, bury=bury)).run(session, store, options)
 
 
 @click.command(short_help="Delete dead jobs, or records of done ones.")
@@ -104,6 +126,9 @@ class _Change:
         count = len(touched.jobs)
         jobs = f"{count} job" if count == 1 else f"{count} jobs"
         text = f"would {self._verb} {jobs}" if dry_run else f"{self._done} {jobs}"
+        running = sum(job.state is State.RUNNING for job in touched.jobs)
+        if running and not dry_run:
+            text += f" ({running} running, being ended)"
         with Output() as output:
             if self._print_jobs:
                 for job in touched.jobs:

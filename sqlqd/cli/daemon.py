@@ -41,8 +41,11 @@ _LEASE = 30.0
 """The shortest lease where no queue is configured."""
 
 
-def supervise(config: Config) -> NoReturn:
-    """Be the daemon's parent until its end, and that of the process; its exit status is the daemon's."""
+def supervise(config: Config, *, paused: bool = False) -> NoReturn:
+    """Be the daemon's parent until its end, and that of the process; its exit status is the daemon's.
+
+    `paused`: it claims nothing until somebody resumes all queues.
+    """
     ignored = proc.reset_dispositions()
     # A watchdog ends what hangs by SIGABRT: then, and at a crash, the log shows where each process stood.
     faulthandler.enable(_STANDARD_ERROR)
@@ -56,7 +59,7 @@ def supervise(config: Config) -> NoReturn:
     desk = _Desk(config)
     parent = Parent(
         Plot(
-            prepare=partial(_prepare, config),
+            prepare=partial(_prepare, config, paused=paused),
             orders=desk.orders(config, loaded_at=desk.started_at),
             reload=desk.reload,
             database=config.daemon.database,
@@ -142,13 +145,15 @@ def _limits(config: Config) -> plan.Limits:
     )
 
 
-def _prepare(config: Config) -> int:
+def _prepare(config: Config, *, paused: bool) -> int:
     """Make the database, or bring it up to date, and end what a dead daemon left; or say why it cannot be."""
     daemon, clock = config.daemon, SystemClock()
     try:
         store = open_store(
             daemon.database, clock, busy_timeout=daemon.busy_timeout, create=True, migrate=True
         )
+        if paused:
+            store.pause([""])
         for queue in config.queues:
             # Whoever starts a daemon may have mended what held it. Under a lock that ends by itself.
             with suppress(StoreBusy):

@@ -8,11 +8,12 @@ from sqlqd.cli.session import Session
 
 
 @click.command()
+@click.option("--paused", is_flag=True, help="Start no job until `sqlqd resume --all`.")
 @click.pass_obj
-def run(session: Session) -> int:
+def run(session: Session, *, paused: bool) -> int:
     """Run the daemon in the foreground, until SIGTERM or SIGINT."""
     # A signal that comes while the rest is loaded is obeyed once the daemon listens.
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     from sqlqd.cli.daemon import supervise  # noqa: PLC0415 - see above, and no other verb needs it
 
-    return supervise(session.config)
+    return supervise(session.config, paused=paused)

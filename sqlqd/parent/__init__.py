@@ -44,7 +44,6 @@ class Plot:
     notices: Notices
     hangup_stops: bool
     """Whether SIGHUP means that our terminal is gone."""
-    paused: bool = False
 
 
 class Parent:
@@ -236,8 +235,7 @@ class Parent:
                 continue
             heir = wanted is Filling.HEIR
             try:
-                paused = heir or self._plot.paused
-                self._crew.fill(slot, now, self._forget, paused=paused, file=self._succession.file)
+                self._crew.fill(slot, now, self._forget, paused=heir, file=self._succession.file)
             except OSError as error:
                 plan.vacate(slot, plan.Stamp(), in_order=True, now=now)
                 self._failed_to_start(slot, f"no process to be had: {error}", now)

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from sqlqd import log
 from sqlqd.board import SLOTS, Cell
 from sqlqd.clock import Clock
-from sqlqd.model import Lease, Rules
+from sqlqd.model import Lease, Pause, Rules
 from sqlqd.patience import Patience
 from sqlqd.presence import Presence
 from sqlqd.seat import Seat
 from sqlqd.store.base import Store, StoreError, StoreReplaced
+from sqlqd.worker import story
 
 CHECKPOINT_AFTER = 0.25
 """Seconds from a commit to the checkpoint that takes it in: long before a stranger's own would."""
@@ -41,6 +42,9 @@ _COUNT_SHARE = 50.0
 
 _LOG_TO_MENTION = 64 * 1024 * 1024
 """Bytes in the write-ahead log from which on people should know; and again at twice as many."""
+
+_ALL = "*"
+"""What the log calls all queues."""
 
 _LONGEST_HOLD = 15.0
 """Seconds: whoever could not record a job's end tries again in less, however long its lease is."""
@@ -92,6 +96,7 @@ class Chores:
         self._leased = True
         """Whether anybody held a lease when jobs were last counted."""
         self._said: dict[str, int] = {}
+        self._paused: dict[str, Pause] = {}
         self._mention_log_at = _LOG_TO_MENTION
         self._checkpoint = _Chore(self._copy_log)
         self._expiry = _Chore(self._expire)
@@ -170,9 +175,9 @@ class Chores:
         over = [lease for lease in self._store.overdue() if not self._is_being_settled(lease, now)]
         if over and not self._clear(over):
             return now + _CLEARING_INTERVAL
-        ended = self._store.expire_leases(only={lease.token for lease in over}) if over else 0
-        if ended:
-            log.event("job.lost", count=ended)
+        if over:
+            for job in self._store.expire_leases(only={lease.token for lease in over}):
+                story.left(job)
         return _next_second(now) if self._leased else math.inf
 
     def _is_being_settled(self, lease: Lease, now: float) -> bool:
@@ -194,12 +199,22 @@ class Chores:
         board.put(slot, Cell.READY, sum(queue.ready for queue in seen.queues if queue.name in self._names))
         board.put(slot, Cell.DEAD, sum(queue.dead for queue in seen.queues))
         self._leased = any(queue.running for queue in seen.queues)
+        self._report_pauses(self._store.pauses())
         self._report_unknown({queue.name: queue.ready + queue.scheduled for queue in seen.queues})
         cost = self._clock.awake() - now
         self._tally_not_before = now + max(_COUNT_INTERVAL, cost * _COUNT_SHARE)
         if self._leased:
             self._expiry.due = min(self._expiry.due, _next_second(now))
-        return math.inf
+        ends = [pause.until - seen.now for pause in self._paused.values() if pause.until is not None]
+        return _next_second(now + max(0.0, min(ends, default=math.inf)))
+
+    def _report_pauses(self, pauses: Sequence[Pause]) -> None:
+        paused = {pause.queue: pause for pause in pauses}
+        for name in sorted(paused.keys() - self._paused.keys()):
+            log.event("queue.paused", queue=name or _ALL)
+        for name in sorted(self._paused.keys() - paused.keys()):
+            log.event("queue.resumed", queue=name or _ALL)
+        self._paused = paused
 
     def _report_unknown(self, waiting: dict[str, int]) -> None:
         unknown = {name: count for name, count in waiting.items() if count and name not in self._names}
@@ -210,4 +225,4 @@ class Chores:
 
 def _next_second(now: float) -> float:
     """Whole seconds, so that what is not urgent is done at one waking."""
-    return math.floor(now) + 1.0
+    return now if math.isinf(now) else math.floor(now) + 1.0

@@ -10,15 +10,18 @@ from typing import Protocol
 
 from sqlqd.identity import Identity
 from sqlqd.model import (
+    Ask,
     Claim,
     DaemonSeen,
     Enqueued,
     Holder,
     Lease,
+    Lost,
     NewJob,
     Outcome,
     Outlook,
     Overview,
+    Pause,
     Record,
     Rules,
     Selection,
@@ -113,21 +116,28 @@ class Store(Protocol):
         """
         ...
 
+    def asked(self, claim: Claim) -> Ask | None:
+        """What a person asked of a claim: its holder ends the command, then settles. Reads only.
+
+        A claim that ends otherwise is settled so that the job does not run again where that was asked.
+        """
+        ...
+
     def unblock(self, queue: str) -> None:
         """A command of the queue could be started: it is no longer held. Tries once, as `renew` does."""
         ...
 
     # Upkeep: processes.
 
-    def worker_started(self, holder: Holder, daemon_pid: int, *, replaces: Iterable[str] = ()) -> int:
-        """Announce a worker; end the leases of the dead ones whose uids it replaces. How many ended.
+    def worker_started(self, holder: Holder, daemon_pid: int, *, replaces: Iterable[str] = ()) -> list[Lost]:
+        """Announce a worker; end the leases of the dead ones whose uids it replaces: those jobs.
 
-        Their jobs become claimable at once, each with one crash more.
+        They become claimable at once, each with one crash more.
         """
         ...
 
-    def end_leases(self, uids: Iterable[str]) -> int:
-        """End the leases of workers that are known dead, and forget them. How many ended."""
+    def end_leases(self, uids: Iterable[str]) -> list[Lost]:
+        """End the leases of workers that are known dead, and forget them: the jobs that they held."""
         ...
 
     def worker_stopped(self, uid: str) -> None:
@@ -149,8 +159,8 @@ class Store(Protocol):
         """
         ...
 
-    def expire_leases(self, *, only: Collection[str] | None = None) -> int:
-        """End the leases that are over, or of those only the ones with these tokens. How many ended."""
+    def expire_leases(self, *, only: Collection[str] | None = None) -> list[Lost]:
+        """End the leases that are over, or of those only the ones with these tokens: their jobs."""
         ...
 
     def outlook(self, queues: Sequence[Rules], *, limit: int) -> Outlook:
@@ -199,11 +209,37 @@ class Store(Protocol):
         ...
 
     def cancel(self, selection: Selection, *, dry_run: bool = False) -> Touched:
-        """Take waiting jobs away, each recorded as cancelled; running ones are skipped."""
+        """Take waiting jobs away, each recorded as cancelled; running ones are asked to end so."""
+        ...
+
+    def kill(self, selection: Selection, *, bury: bool = False, dry_run: bool = False) -> Touched:
+        """Ask running attempts to end, as a failure; waiting jobs are skipped.
+
+        `bury`: they are not tried again, and waiting jobs move to the dead ones too.
+        """
         ...
 
     def purge(self, selection: Selection, *, dry_run: bool = False) -> Touched:
         """Delete dead jobs, or with the state done the records of ended ones."""
+        ...
+
+    def running(self, queue: str | None = None) -> int:
+        """How many jobs run, of one queue or of all."""
+        ...
+
+    def pauses(self) -> tuple[Pause, ...]:
+        """The pauses that hold now, that of all queues first."""
+        ...
+
+    def pause(self, queues: Collection[str], *, seconds: float | None = None) -> None:
+        """Give out no jobs of these queues, "" meaning all, for so long or until they are resumed.
+
+        On disk when it returns. What runs, runs on.
+        """
+        ...
+
+    def resume(self, queues: Collection[str]) -> None:
+        """End the pauses of these queues. That of all queues ends only where "" is among them."""
         ...
 
 

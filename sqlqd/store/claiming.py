@@ -1,5 +1,6 @@
 """Giving out the next job, inside a transaction; burying on the way what can never run."""
 
+import math
 import os
 from typing import NamedTuple
 
@@ -57,6 +58,8 @@ def take(database: Database, turns: Turns, holder: Holder, after: str, now: Mome
 
 
 def _next(database: Database, turns: Turns, after: str, now: float) -> _Found | None:
+    if paused_until(database, now) is not None:
+        return None
     for rules, head in turns.heads(lambda name: database.one(sql.LOST_HEAD, (name,)), after):
         # A lost job counts as running; taking it over adds none.
         if head.closed_until(now) is None and room(database, rules, taken=1) > 0:
@@ -67,6 +70,15 @@ def _next(database: Database, turns: Turns, after: str, now: float) -> _Found | 
             if due is not None and room(database, rules) > 0:
                 return _Found(due, rules, head.blocks or 0)
     return None
+
+
+def paused_until(database: Database, now: float) -> float | None:
+    """Until when all queues are paused; infinity: without an end; None: they are not."""
+    row = database.one(sql.PAUSE_OF_ALL)
+    if row is None:
+        return None
+    until = math.inf if row[1] is None else float(row[1])
+    return until if until > now else None
 
 
 def _due(database: Database, rules: Rules, head: Head, now: float) -> int | None:

@@ -5,11 +5,10 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from sqlqd.model import SHORTEST_PREFIX, Record, Selection, State, Touched
-from sqlqd.store import leases
+from sqlqd.model import SHORTEST_PREFIX, Ask, Record, Selection, State, Touched
+from sqlqd.store import leases, requests
 from sqlqd.store import statements as sql
 from sqlqd.store.database import Database, Moment
-from sqlqd.store.ledger import count
 from sqlqd.store.selecting import (
     DEAD,
     DONE,
@@ -23,9 +22,6 @@ from sqlqd.store.selecting import (
     page,
     places,
 )
-
-_CANCELLED_KEPT = 86_400.0
-"""Seconds for which the record of a cancelled job is kept: the desk has no configuration."""
 
 _REVIVE = """
 INSERT INTO jobs (id, queue, key, priority, run_at, created_at, attempts, max_attempts, payload, last_error)
@@ -46,16 +42,12 @@ UPDATE jobs SET run_at = ?, last_error = CASE WHEN octet_length(last_error) <= 6
 WHERE rowid = ?
 """
 
-_RECORD_CANCELLED = """
-INSERT OR REPLACE INTO done_jobs (id, queue, key, attempts, ended_at, outcome, keep_until)
-SELECT id, queue, key, attempts, ?2, 'cancelled', ?3 FROM jobs WHERE rowid = ?1
-"""
-
-_FORGET_LIVE_ATTEMPTS = "DELETE FROM sqlqd_attempts WHERE job_id = (SELECT id FROM jobs WHERE rowid = ?)"
 _FORGET_DEAD_ATTEMPTS = "DELETE FROM sqlqd_attempts WHERE job_id = (SELECT id FROM dead_jobs WHERE rowid = ?)"
 
 _DELETE_DEAD = "DELETE FROM dead_jobs WHERE rowid = ?"
 
+
+_LIVE_STATES = frozenset({State.READY, State.SCHEDULED, State.RUNNING})
 
 _NEVER_FAILED = "is scheduled and has not failed"
 
@@ -71,7 +63,7 @@ class _Verb(NamedTuple):
 
     states: frozenset[State]
     refuses: Callable[[Database, Placed, Moment], str | None]
-    acts: Callable[[Database, Placed, float], str | None]
+    acts: Callable[[Database, Placed, Moment], str | None]
     """Its result says why that could not be, as a reason to leave the job alone."""
 
 
@@ -81,8 +73,13 @@ def retry(database: Database, selection: Selection, *, dry_run: bool) -> Touched
 
 
 def cancel(database: Database, selection: Selection, *, dry_run: bool) -> Touched:
-    """Take waiting jobs away, each recorded as cancelled."""
+    """Take waiting jobs away, each recorded as cancelled; running ones are asked to end so."""
     return _Work(database, selection, _CANCEL, dry_run=dry_run).done()
+
+
+def kill(database: Database, selection: Selection, *, bury: bool, dry_run: bool) -> Touched:
+    """Ask running attempts to end; `bury`: for good, and waiting jobs too."""
+    return _Work(database, selection, _BURY if bury else _KILL, dry_run=dry_run).done()
 
 
 def purge(database: Database, selection: Selection, *, dry_run: bool) -> Touched:
@@ -163,7 +160,7 @@ class _Work:
             return
         reason = self._verb.refuses(self._database, placed, now)
         if reason is None and not self._dry_run:
-            reason = self._verb.acts(self._database, placed, now.wall)
+            reason = self._verb.acts(self._database, placed, now)
         if reason is None:
             step.touched.append(placed.record)
         elif self._selection.ids or reason != _NEVER_FAILED:
@@ -184,30 +181,37 @@ def _refuses_retry(database: Database, placed: Placed, now: Moment) -> str | Non
     return f"its key is held by the live job {holder[0].decode(errors='replace')}" if holder else None
 
 
-def _retry(database: Database, placed: Placed, now: float) -> str | None:
+def _retry(database: Database, placed: Placed, now: Moment) -> str | None:
     row = placed.place.row
     if placed.record.state is State.RUNNING:
-        leases.end(database, [(row, 0)], "the lease was over", now)
+        leases.end(database, [(row, 0)], "the lease was over", now.wall)
     if placed.record.state in {State.SCHEDULED, State.RUNNING}:
-        return database.refusal(_DUE_NOW, (now, row))
-    rule = database.refusal(_REVIVE, (row, now))
+        return database.refusal(_DUE_NOW, (now.wall, row))
+    rule = database.refusal(_REVIVE, (row, now.wall))
     if rule is None:
         database.run(_DELETE_DEAD, (row,))
     return rule
 
 
-def _refuses_cancel(database: Database, placed: Placed, now: Moment) -> str | None:
+def _refuses_cancel(_: Database, placed: Placed, __: Moment) -> str | None:
     state = placed.record.state
-    free = state is State.RUNNING and leases.is_nobodys(database, placed.place.row, now)
-    return None if free or state in {State.READY, State.SCHEDULED} else f"is {state.value}"
+    return None if state in _LIVE_STATES else f"is {state.value}"
 
 
-def _cancel(database: Database, placed: Placed, now: float) -> str | None:
-    row = placed.place.row
-    database.run(_RECORD_CANCELLED, (row, now, now + _CANCELLED_KEPT))
-    database.run(_FORGET_LIVE_ATTEMPTS, (row,))
-    database.run(sql.DELETE_ROW, (row,))
-    count(database, placed.record.queue, "cancelled", now)
+def _refuses_kill(_: Database, placed: Placed, __: Moment) -> str | None:
+    state = placed.record.state
+    return None if state is State.RUNNING else f"is {state.value}, not running"
+
+
+def _end(ask: Ask, database: Database, placed: Placed, now: Moment) -> str | None:
+    """Ask it of whoever runs the job; do it where nobody does."""
+    row, record = placed.place.row, placed.record
+    if record.state is State.RUNNING and not leases.is_nobodys(database, row, now):
+        if not database.hears_requests:
+            return "is running under an older sqlqd, which would not hear it"
+        requests.put(database, row, ask, now.wall)
+    elif not requests.end(database, row, record.queue, ask, now.wall):
+        leases.end(database, [(row, 1)], "the lease was over", now.wall)
     return None
 
 
@@ -216,7 +220,7 @@ def _refuses_purge(_: Database, placed: Placed, __: Moment) -> str | None:
     return None if state in {State.DEAD, State.DONE} else f"is {state.value}"
 
 
-def _purge(database: Database, placed: Placed, _: float) -> str | None:
+def _purge(database: Database, placed: Placed, _: Moment) -> str | None:
     row = placed.place.row
     if placed.record.state is State.DONE:
         database.run(sql.DELETE_DONE, (row,))
@@ -227,5 +231,7 @@ def _purge(database: Database, placed: Placed, _: float) -> str | None:
 
 
 _RETRY = _Verb(frozenset({State.DEAD, State.SCHEDULED}), _refuses_retry, _retry)
-_CANCEL = _Verb(frozenset({State.READY, State.SCHEDULED, State.RUNNING}), _refuses_cancel, _cancel)
+_CANCEL = _Verb(_LIVE_STATES, _refuses_cancel, partial(_end, Ask.CANCEL))
+_BURY = _Verb(_LIVE_STATES, _refuses_cancel, partial(_end, Ask.BURY))
+_KILL = _Verb(frozenset({State.RUNNING}), _refuses_kill, partial(_end, Ask.KILL))
 _PURGE = _Verb(frozenset({State.DEAD}), _refuses_purge, _purge)

@@ -3,7 +3,8 @@
 from collections.abc import Collection
 from dataclasses import replace
 
-from sqlqd.model import Claim, Lease
+from sqlqd.model import Ask, Claim, Lease, Lost
+from sqlqd.store import requests
 from sqlqd.store import statements as sql
 from sqlqd.store.database import Database, Moment, Row, Values
 from sqlqd.store.ledger import KEPT_ATTEMPTS, SLOT, bury
@@ -55,26 +56,41 @@ def held_by(database: Database, uid: str) -> list[Row]:
     return database.all(sql.HELD_BY_UID, (uid,))
 
 
-def end(database: Database, leases: list[Row], reason: str, now: float) -> int:
+def end(database: Database, leases: list[Row], reason: str, now: float) -> list[Lost]:
     """End them. `locked_by` stays: the holder may still settle until somebody claims the job.
 
-    A row that came past the schema's checks can only be buried.
+    What a person asked of a job is done to it here, since its holder does it no more. A row that came past
+    the schema's checks can only be buried.
     """
-    for rowid, crashed in leases:
-        rule = database.refusal(sql.END_LEASE, (now, crashed, rowid))
-        if rule is not None:
-            _bury(database, rowid, rule, now)
-        elif crashed:
-            database.run(sql.LOG_LOST, (rowid, now, reason))
-            database.run(sql.TRIM_LOST, (rowid, KEPT_ATTEMPTS))
-            database.run(sql.COUNT_LOST, (rowid, int(now // SLOT)))
-    return len(leases)
+    return [_end(database, lease, reason, now) for lease in leases]
 
 
-def _bury(database: Database, rowid: int, rule: str, now: float) -> None:
-    (queue,) = database.one(sql.QUEUE_OF, (rowid,)) or (b"",)
+def _end(database: Database, lease: Row, reason: str, now: float) -> Lost:
+    rowid, crashed = lease
+    name, queue, attempts = database.one(sql.LOST_JOB, (rowid,)) or (b"", b"", 0)
+    lost = Lost(
+        name.decode(errors="replace"),
+        queue.decode(errors="replace"),
+        attempts if isinstance(attempts, int) else 0,
+        reason,
+    )
+    asked = requests.of_row(database, rowid) if database.hears_requests else None
+    if requests.end(database, rowid, lost.queue, asked, now):
+        return replace(lost, gone=asked, reason=requests.KILLED)
+    rule = database.refusal(sql.END_LEASE, (now, crashed, rowid))
+    if rule is not None:
+        _bury(database, rowid, lost.queue, rule, now)
+        return replace(lost, gone=Ask.BURY, reason=f"the row is none that can run: {rule}")
+    if crashed:
+        database.run(sql.LOG_LOST, (rowid, now, reason))
+        database.run(sql.TRIM_LOST, (rowid, KEPT_ATTEMPTS))
+        database.run(sql.COUNT_LOST, (rowid, int(now // SLOT)))
+    return lost
+
+
+def _bury(database: Database, rowid: int, queue: str, rule: str, now: float) -> None:
     database.insist_on_sync()
-    bury(database, rowid, queue.decode(errors="replace"), f"the row is none that can run: {rule}", now)
+    bury(database, rowid, queue, f"the row is none that can run: {rule}", now)
 
 
 def renew(database: Database, claim: Claim, lease: float, now: Moment) -> Claim | None:

@@ -9,6 +9,7 @@ _FOLDER = Path(__file__).with_name("migrations")
 _TABLE_NAMES = (
     "SELECT name FROM sqlite_schema WHERE name IN ('jobs', 'dead_jobs', 'done_jobs', 'sqlqd_schema')"
 )
+_WITH_REQUESTS = 2
 _VERSION = "SELECT max(version) FROM sqlqd_schema"
 
 
@@ -36,17 +37,23 @@ def prepare(database: Database, *, create: bool, migrate: bool) -> None:
     if version == 0 and not create:
         raise StoreMissing(f"{database.path} holds no queue yet; `sqlqd run` and `sqlqd enqueue` make it")
     database.use_write_ahead_log()
-    if version == 0 or (migrate and version < newest()):
-        for number, migration in enumerate(migrations(), start=1):
-            _step(database, number, migration)
+    if version == 0:
+        # All at once: nobody ever finds a file that is half made.
+        _bring_to(database, newest())
+        version = newest()
+    while migrate and version < newest():
+        version += 1
+        _bring_to(database, version)
+    database.hears_requests = version >= _WITH_REQUESTS
 
 
-def _step(database: Database, number: int, migration: Path) -> None:
-    script = migration.read_text(encoding="utf-8")
+def _bring_to(database: Database, version: int) -> None:
+    """Take the steps that are missing, in one transaction."""
+    scripts = [migration.read_text(encoding="utf-8") for migration in migrations()[:version]]
 
     def body(_: Moment) -> None:
         # Asked again under the lock: several processes may start on a new file at once.
-        if _version(database) < number:
+        for script in scripts[_version(database) :]:
             database.script(script)
 
     database.write(body, synced=True)

@@ -1,6 +1,7 @@
 """The ends of a claim. Every statement that changes a job here matches its token: that is the fence."""
 
 from sqlqd.model import Bury, Cancel, Claim, Done, Outcome, Release, Retry, Verdict
+from sqlqd.store import requests
 from sqlqd.store import statements as sql
 from sqlqd.store.database import Database
 from sqlqd.store.ledger import bury, count, log_attempt, record_end, storable
@@ -9,8 +10,21 @@ from sqlqd.store.turns import LONGEST_BLOCK
 _LATEST = 1e11
 
 
-def settle(database: Database, claim: Claim, verdict: Verdict, outcome: Outcome | None, now: float) -> bool:
-    """End the claim as judged. False: it was no longer ours and nothing was changed."""
+def settle(
+    database: Database, claim: Claim, verdict: Verdict, outcome: Outcome | None, now: float
+) -> Verdict | None:
+    """End the claim as judged, unless a person asked for something else meanwhile: what became of the job.
+
+    None: it was no longer ours and nothing was changed.
+    """
+    if isinstance(verdict, Retry | Release | Bury) and database.hears_requests:
+        verdict = requests.overruled(verdict, requests.of(database, claim))
+        if isinstance(verdict, Bury | Cancel):
+            database.insist_on_sync()
+    return verdict if _settled(database, claim, verdict, outcome, now) else None
+
+
+def _settled(database: Database, claim: Claim, verdict: Verdict, outcome: Outcome | None, now: float) -> bool:
     match verdict:
         case Done():
             return _end(database, claim, "done", outcome, now)

@@ -9,6 +9,7 @@ from pathlib import Path
 from sqlqd.clock import Clock
 from sqlqd.identity import Identity
 from sqlqd.model import (
+    Ask,
     Bury,
     Cancel,
     Claim,
@@ -16,10 +17,12 @@ from sqlqd.model import (
     Enqueued,
     Holder,
     Lease,
+    Lost,
     NewJob,
     Outcome,
     Outlook,
     Overview,
+    Pause,
     Record,
     Rules,
     Selection,
@@ -28,7 +31,7 @@ from sqlqd.model import (
     Touched,
     Verdict,
 )
-from sqlqd.store import claiming, desk, leases, selecting, settling, survey, upkeep, wal
+from sqlqd.store import claiming, desk, leases, pauses, requests, selecting, settling, survey, upkeep, wal
 from sqlqd.store import statements as sql
 from sqlqd.store.base import JobRefused
 from sqlqd.store.database import Database, Moment, Wait, make_file
@@ -121,15 +124,21 @@ class SqliteStore:
         """End a claim, and claim the next job in the same transaction, unless the stop flag is raised."""
 
         def body(now: Moment) -> Settled:
-            if not settling.settle(self._database, claim, verdict, outcome, now.wall):
+            became = settling.settle(self._database, claim, verdict, outcome, now.wall)
+            if became is None:
                 return Settled(kept=False)
             if then is None or self._database.stopped:
-                return Settled(kept=True)
+                return Settled(kept=True, verdict=became)
             holder, queues = then
             turns = self._turns_of(queues)
-            return Settled(kept=True, next=claiming.take(self._database, turns, holder, claim.job.queue, now))
+            taken = claiming.take(self._database, turns, holder, claim.job.queue, now)
+            return Settled(kept=True, next=taken, verdict=became)
 
         return self._database.write(body, synced=isinstance(verdict, Bury | Cancel))
+
+    def asked(self, claim: Claim) -> Ask | None:
+        """What a person asked of a claim. Reads only."""
+        return self._database.read(lambda _: requests.of(self._database, claim))
 
     def unblock(self, queue: str) -> None:
         """A command of the queue could be started. Tries for the lock once, as `renew` does."""
@@ -148,24 +157,24 @@ class SqliteStore:
 
     # Upkeep: processes.
 
-    def worker_started(self, holder: Holder, daemon_pid: int, *, replaces: Iterable[str] = ()) -> int:
-        """Announce a worker; end the leases of the dead ones whose uids it replaces. How many ended."""
+    def worker_started(self, holder: Holder, daemon_pid: int, *, replaces: Iterable[str] = ()) -> list[Lost]:
+        """Announce a worker; end the leases of the dead ones whose uids it replaces: those jobs."""
         dead = list(replaces)
 
-        def body(now: Moment) -> int:
+        def body(now: Moment) -> list[Lost]:
             values = (holder.uid, daemon_pid, holder.slot, holder.pid, now.wall)
             self._database.run(sql.PUT_WORKER, values)
             return self._bury_workers(dead, now)
 
         return self._database.write(body, synced=False)
 
-    def end_leases(self, uids: Iterable[str]) -> int:
-        """End the leases of workers that are known dead, and forget them. How many ended."""
+    def end_leases(self, uids: Iterable[str]) -> list[Lost]:
+        """End the leases of workers that are known dead, and forget them: the jobs that they held."""
         dead = list(uids)
-        return self._database.write(lambda now: self._bury_workers(dead, now), synced=False) if dead else 0
+        return self._database.write(lambda now: self._bury_workers(dead, now), synced=False) if dead else []
 
-    def _bury_workers(self, uids: Sequence[str], now: Moment) -> int:
-        ended = 0
+    def _bury_workers(self, uids: Sequence[str], now: Moment) -> list[Lost]:
+        ended: list[Lost] = []
         for uid in uids:
             held = leases.held_by(self._database, uid)
             ended += leases.end(self._database, held, "the worker died", now.wall)
@@ -205,12 +214,12 @@ class SqliteStore:
             lambda now: leases.holders(self._database, leases.overdue(self._database, now))
         )
 
-    def expire_leases(self, *, only: Collection[str] | None = None) -> int:
-        """End the leases that are over. Takes the write lock only where there is one."""
+    def expire_leases(self, *, only: Collection[str] | None = None) -> list[Lost]:
+        """End the leases that are over: their jobs. Takes the write lock only where there is one."""
         if not self._database.read(lambda now: leases.overdue(self._database, now, 1)):
-            return 0
+            return []
 
-        def body(now: Moment) -> int:
+        def body(now: Moment) -> list[Lost]:
             over = leases.overdue(self._database, now)
             if only is not None:
                 over = leases.among(self._database, over, only)
@@ -262,12 +271,37 @@ class SqliteStore:
         return replace(touched, freed=self._free(selection.queue, Wait.PATIENT))
 
     def cancel(self, selection: Selection, *, dry_run: bool = False) -> Touched:
-        """Take waiting jobs away, each recorded as cancelled; running ones are skipped."""
+        """Take waiting jobs away, each recorded as cancelled; running ones are asked to end."""
         return desk.cancel(self._database, selection, dry_run=dry_run)
+
+    def kill(self, selection: Selection, *, bury: bool = False, dry_run: bool = False) -> Touched:
+        """Ask running attempts to end; `bury`: for good, and move waiting jobs to the dead ones."""
+        return desk.kill(self._database, selection, bury=bury, dry_run=dry_run)
 
     def purge(self, selection: Selection, *, dry_run: bool = False) -> Touched:
         """Delete dead jobs, or with the state done the records of ended ones."""
         return desk.purge(self._database, selection, dry_run=dry_run)
+
+    def running(self, queue: str | None = None) -> int:
+        """How many jobs run, of one queue or of all."""
+        return self._database.read(lambda _: survey.running(self._database, queue))
+
+    def pauses(self) -> tuple[Pause, ...]:
+        """The pauses that hold now."""
+        return self._database.read(lambda now: pauses.in_force(self._database, now.wall))
+
+    def pause(self, queues: Collection[str], *, seconds: float | None = None) -> None:
+        """Give out no jobs of these queues, "" meaning all, for so long or until they are resumed."""
+
+        def body(now: Moment) -> None:
+            until = None if seconds is None else now.wall + seconds
+            pauses.begin(self._database, queues, until, now.wall)
+
+        self._database.write(body, synced=True)
+
+    def resume(self, queues: Collection[str]) -> None:
+        """End the pauses of these queues."""
+        self._database.write(lambda _: pauses.end(self._database, queues), synced=True)
 
     def _turns_of(self, queues: Sequence[Rules]) -> Turns:
         """Sorted once for as long as a caller serves the same queues."""

@@ -113,6 +113,13 @@ HELD_ROW = "SELECT rowid FROM jobs WHERE id = ? AND locked_by = ?"
 
 DELETE_HELD = "DELETE FROM jobs WHERE id = ? AND locked_by = ?"
 
+ASKED = "SELECT what FROM sqlqd_requests WHERE job_id = ? AND token = ?"
+
+ASKED_OF_ROW = """
+SELECT what FROM sqlqd_requests
+WHERE (job_id, token) = (SELECT id, locked_by FROM jobs WHERE rowid = ?)
+"""
+
 GIVE_BACK = """
 UPDATE jobs SET locked_by = NULL, locked_until = NULL, lease_boot = NULL, lease_end = NULL, lost = 0,
     run_at = coalesce(?, run_at), last_error = coalesce(?, last_error), attempts = max(0, attempts - ?)
@@ -153,6 +160,15 @@ ON CONFLICT (queue) DO UPDATE SET blocked_until = ?2, blocks = max(blocks, ?3), 
 IS_BLOCKED = "SELECT 1 FROM sqlqd_queues WHERE queue = ? AND blocks > 0"
 
 UNBLOCK = "UPDATE sqlqd_queues SET blocked_until = NULL, blocks = 0, reason = NULL WHERE queue = ?"
+
+PAUSE_OF_ALL = "SELECT paused_at, paused_until FROM sqlqd_queues WHERE queue = '' AND paused_at IS NOT NULL"
+
+PAUSES = """
+SELECT CAST(queue AS BLOB), paused_at, paused_until FROM sqlqd_queues
+WHERE paused_at IS NOT NULL AND (paused_until IS NULL OR paused_until > ?) ORDER BY queue
+"""
+
+OVER_PAUSES = "SELECT CAST(queue AS BLOB) FROM sqlqd_queues WHERE paused_until <= ?"
 
 FORGET_QUEUE = "DELETE FROM sqlqd_queues WHERE queue = ? AND paused_at IS NULL AND blocks = 0"
 
@@ -211,13 +227,14 @@ SELECT 1 FROM jobs WHERE rowid = ?1 AND locked_by IS NOT NULL AND lost = 0
 
 HOLDER_OF = "SELECT CAST(id AS BLOB), CAST(locked_by AS BLOB) FROM jobs WHERE rowid = ?"
 
-QUEUE_OF = "SELECT CAST(queue AS BLOB) FROM jobs WHERE rowid = ?"
-
 # Rare, and as long as the list of held jobs: not worth an index that every claim would pay for.
 HELD_BY_UID = """
 SELECT rowid, 1 FROM jobs INDEXED BY jobs_held
 WHERE locked_by IS NOT NULL AND lost = 0 AND locked_by >= ?1 || '/' AND locked_by < ?1 || '0'
 """
+
+# What the log tells of a job whose lease is ended for its holder.
+LOST_JOB = "SELECT CAST(id AS BLOB), CAST(queue AS BLOB), attempts FROM jobs WHERE rowid = ?"
 
 LOG_LOST = """
 INSERT INTO sqlqd_attempts (job_id, number, started_at, ended_at, outcome, error, worker)
@@ -309,6 +326,13 @@ SELECT entry, EXISTS (SELECT 1 FROM jobs WHERE id = job_id)
     OR EXISTS (SELECT 1 FROM dead_jobs WHERE id = job_id)
 FROM sqlqd_attempts WHERE entry > ? ORDER BY entry LIMIT ?
 """
+
+OVER_REQUESTS = """
+SELECT job_id FROM sqlqd_requests AS r
+WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE id = r.job_id AND locked_by = r.token) LIMIT ?
+"""
+
+DELETE_REQUEST = "DELETE FROM sqlqd_requests WHERE job_id = ?"
 
 DELETE_ORPHAN = """
 DELETE FROM sqlqd_attempts WHERE entry = ?

@@ -26,6 +26,12 @@ _DAEMONS = "SELECT pid, started_at, loaded_at, version, config, workers FROM sql
 
 _WORKERS = "SELECT uid, daemon_pid, slot, pid, started_at FROM sqlqd_workers ORDER BY daemon_pid, slot"
 
+_RUNNING_OF = """
+SELECT count(*) FROM jobs INDEXED BY jobs_held WHERE locked_by IS NOT NULL AND queue = ? AND lost = 0
+"""
+
+_RUNNING_IN_ALL = "SELECT count(*) FROM jobs INDEXED BY jobs_held WHERE locked_by IS NOT NULL AND lost = 0"
+
 _RUNNING = """
 SELECT CAST(id AS BLOB), CAST(queue AS BLOB), iif(typeof(claimed_at) = 'real', claimed_at, NULL)
 FROM jobs INDEXED BY jobs_held
@@ -41,6 +47,12 @@ def overview(database: Database, configured: Iterable[str]) -> Overview:
             now.wall, _queues(database, names, now.wall), _workers(database), _daemons(database)
         )
     )
+
+
+def running(database: Database, queue: str | None) -> int:
+    """How many jobs run, of one queue or of all."""
+    found = database.one(_RUNNING_OF, (queue,)) if queue is not None else database.one(_RUNNING_IN_ALL)
+    return int(found[0]) if found else 0
 
 
 def record(database: Database, id_or_prefix: str) -> Record | None:

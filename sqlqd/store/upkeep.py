@@ -3,8 +3,9 @@
 import math
 
 from sqlqd.model import Outlook
+from sqlqd.store import pauses
 from sqlqd.store import statements as sql
-from sqlqd.store.claiming import room
+from sqlqd.store.claiming import paused_until, room
 from sqlqd.store.database import Database, Moment, Row
 from sqlqd.store.ledger import SLOT
 from sqlqd.store.turns import Head, Turns
@@ -20,6 +21,9 @@ _ROWS_A_SECOND = 20_000
 
 def outlook(database: Database, turns: Turns, limit: int, now: float) -> Outlook:
     """How many jobs could be claimed, up to `limit`, and when the next could be."""
+    paused = paused_until(database, now)
+    if paused is not None:
+        return Outlook(0, None if math.isinf(paused) else paused)
     due = 0
     times: list[float] = []
     for rules, head in turns.heads(lambda name: database.one(sql.LOST_HEAD, (name,))):
@@ -104,6 +108,8 @@ class Upkeep:
                 database.one(sql.EXPIRED_DONE, (now.wall, 1))
                 or database.one(sql.SURPLUS_DONE, (_KEPT_DONE, 1))
                 or database.one(sql.OLD_COUNTERS, (_oldest_slot(now.wall), 1))
+                or database.one(sql.OVER_REQUESTS, (1,))
+                or database.one(sql.OVER_PAUSES, (now.wall,))
             )
         )
 
@@ -119,6 +125,9 @@ def _tidy(database: Database, orphans: list[int], rows: int, now: float) -> bool
         database.run(sql.FOLD_COUNTER, (queue, outcome, n))
         database.run(sql.DELETE_COUNTER, (queue, slot, outcome))
         left -= 1
+    for (job_id,) in database.all(sql.OVER_REQUESTS, (rows,)):
+        database.run(sql.DELETE_REQUEST, (job_id,))
+    pauses.sweep(database, now)
     for entry in orphans:
         database.run(sql.DELETE_ORPHAN, (entry,))
     return left <= 0

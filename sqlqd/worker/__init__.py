@@ -176,9 +176,11 @@ class Worker:
 
     def _announce(self, store: Store) -> None:
         seat = self._seat
-        store.worker_started(
+        left = store.worker_started(
             self._bench.holder, seat.parent_pid, replaces=tuple(uid for _, uid in seat.replaces)
         )
+        for job in left:
+            story.left(job, seat.slot)
         seat.board.put(seat.slot, Cell.REPLACED, max((number for number, _ in seat.replaces), default=0))
         if not self._has_worked:
             seat.board.put_time(seat.slot, Cell.STARTED, self._bench.clock.awake())

@@ -16,7 +16,7 @@ from sqlqd.clock import Clock
 from sqlqd.command.launch import Refusal
 from sqlqd.command.run import Commands, NotStarted, Run, ended_by_stop, looks_stopped
 from sqlqd.config import Config
-from sqlqd.model import Claim, Ended, Holder, Outcome, Rules, Taken, Verdict
+from sqlqd.model import Ask, Claim, Ended, Holder, Outcome, Rules, Taken, Verdict
 from sqlqd.patience import Patience
 from sqlqd.policy import judge
 from sqlqd.seat import Seat
@@ -33,6 +33,11 @@ _LONGEST_RENEWAL_PAUSE = 1.0
 _LOCKED_PAUSE = 0.02
 """Between tries to renew against a lock: none of its gaps is to be missed, however short they are."""
 _TRIES_A_LEASE = 6.0
+
+_LISTENING = 0.5
+"""Seconds between two looks at what a person asks of the job."""
+
+_ENDS = {Ask.KILL: Ended.KILLED, Ask.BURY: Ended.BURIED, Ask.CANCEL: Ended.CANCELLED}
 
 _DOUBT = 0.2
 """Seconds that an end which looks like a stop's waits for that stop, where all were told at once to leave."""
@@ -95,6 +100,9 @@ class Errand:
         self._renew_at = now + self._queue.lease / 3.0
         self._not_before = now
         self._asked = Urgency.NONE
+        self._listen_at = now + _LISTENING
+        self._heard: Ask | None = None
+        """What a person asked of it so far."""
         self._doubted_until: float | None = None
         self._lost = False
         self._end: tuple[Outcome, Verdict] | None = None
@@ -134,7 +142,7 @@ class Errand:
         due = self._run.step(now) if self._run.outcome is None else now
         outcome = self._run.outcome
         if outcome is None:
-            return min(due, self._heed(now, halt), self._keep(now))
+            return min(due, self._heed(now, halt), self._keep(now), self._listen(now))
         clear_at = self._clear_at(outcome, now, halt)
         if now < clear_at:
             return clear_at
@@ -161,6 +169,20 @@ class Errand:
         self._asked = halt.urgency
         self._run.end(Ended.INTERRUPTED, now, at_once=halt.urgency is Urgency.NOW)
         return now
+
+    def _listen(self, now: float) -> float:
+        """End the command where a person asked for that; when to look again."""
+        if now < self._listen_at:
+            return self._listen_at
+        self._listen_at = now + _LISTENING
+        # Where the store does not answer, renewing sees to that; a request is not lost by it.
+        with suppress(StoreError):
+            asked = self._store.asked(self._claim)
+            if asked is not None and asked is not self._heard:
+                self._heard = asked
+                story.asked(self._claim, self._bench.seat.slot, asked)
+                self._run.end(_ENDS[asked], now)
+        return self._listen_at
 
     def _keep(self, now: float) -> float:
         """Renew the lease, or give the claim up before it ends; when that is due again."""
@@ -241,7 +263,8 @@ class Errand:
             return self._try_later(now, halt, error)
         bench.patience.worked()
         if settled.kept:
-            story.settled(self._claim, outcome, verdict, bench.seat.slot, bench.clock.wall())
+            became = settled.verdict or verdict
+            story.settled(self._claim, outcome, became, bench.seat.slot, bench.clock.wall())
         else:
             story.lost(
                 self._claim, bench.seat.slot, "another worker took the job before its end was recorded"

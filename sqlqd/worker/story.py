@@ -1,8 +1,10 @@
 """What the log tells of a job: one record for each step, with the fields by which its story is found."""
 
 from sqlqd import log
-from sqlqd.model import Buried, Bury, Cancel, Claim, Done, Ended, Outcome, Release, Retry, Verdict
+from sqlqd.model import Ask, Buried, Bury, Cancel, Claim, Done, Ended, Lost, Outcome, Release, Retry, Verdict
 from sqlqd.policy import reason, signal_name
+
+_FAILURES = frozenset({Ended.EXITED, Ended.SIGNALLED, Ended.TIMED_OUT, Ended.KILLED, Ended.BURIED})
 
 
 def started(claim: Claim, worker: int, pid: int | None) -> None:
@@ -13,6 +15,24 @@ def started(claim: Claim, worker: int, pid: int | None) -> None:
 def lost(claim: Claim, worker: int, why: str) -> None:
     """The claim is no longer ours, or is given up."""
     log.event("job.lease_lost", **_about(claim, worker), reason=why)
+
+
+def asked(claim: Claim, worker: int, ask: Ask) -> None:
+    """A person wants the run ended, which it is from now on."""
+    if ask is not Ask.CANCEL:
+        log.event("job.killed", **_about(claim, worker))
+
+
+def left(job: Lost, worker: int | None = None) -> None:
+    """The lease of a job was ended for its holder, which is dead."""
+    about = {"job_id": job.id, "queue": job.queue, "attempt": job.attempt, "worker": worker}
+    match job.gone:
+        case Ask.CANCEL:
+            log.event("job.cancelled", **about)
+        case Ask.BURY:
+            log.event("job.dead", **about, reason=job.reason)
+        case _:
+            log.event("job.lost", **about, reason=job.reason)
 
 
 def buried(jobs: tuple[Buried, ...], worker: int) -> None:
@@ -31,7 +51,7 @@ def buried(jobs: tuple[Buried, ...], worker: int) -> None:
 def settled(claim: Claim, outcome: Outcome, verdict: Verdict, worker: int, now: float) -> None:
     """The end of a claim is recorded. `now` in Unix seconds."""
     about = _about(claim, worker)
-    if outcome.how in (Ended.EXITED, Ended.SIGNALLED, Ended.TIMED_OUT) and not isinstance(verdict, Done):
+    if outcome.how in _FAILURES and not isinstance(verdict, Done):
         log.event("job.failed", **about, **_end(outcome), reason=reason(outcome))
     match verdict:
         case Done():

@@ -1,5 +1,6 @@
 """`sqlqd retry`, `cancel` and `purge`."""
 
+import json
 import os
 import pty
 import subprocess
@@ -114,13 +115,23 @@ def test_the_limit_holds(desk: Desk) -> None:
     assert len(states(desk)) == 3
 
 
-def test_a_running_job_is_left_alone(desk: Desk) -> None:
+def test_a_running_job_is_asked_to_end(desk: Desk) -> None:
     job = desk.enqueue("mail")
     desk.claim("mail")
-    result = desk.run("cancel", job)
-    assert (result.code, result.out) == (1, "")
-    assert job in result.err
+    for verb in (("cancel",), ("kill", "--bury"), ("kill",)):
+        result = desk.run(*verb, job)
+        assert result.code == 0
+        assert "1 job (1 running, being ended)" in result.out + result.err
     assert states(desk) == {job: "running"}
+
+
+def test_what_does_not_run_cannot_be_killed_but_buried(desk: Desk) -> None:
+    job = desk.enqueue("mail")
+    result = desk.run("kill", job)
+    assert (result.code, "is ready, not running" in result.err) == (1, True)
+    assert desk.good("kill", "--bury", job).out == "killed 1 job\n"
+    assert states(desk) == {job: "dead"}
+    assert json.loads(desk.good("show", "--json", job).out)["reason"] == "killed"
 
 
 @pytest.mark.parametrize(("answer", "left", "code"), [(b"n\n", 21, 1), (b"y\n", 0, 0)])

@@ -66,7 +66,6 @@ def test_it_names_the_daemon_its_workers_and_what_they_run(tmp_path: Path) -> No
             assert job[:12] in text
             assert max(map(len, text.split("\n\n", 1)[1].splitlines())) <= 80
             assert desk.jobs()[0]["state"] == "running"
-            assert desk.run("cancel", job).code == 1
         finally:
             stop(process)
     assert process.returncode == 0

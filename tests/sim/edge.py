@@ -7,15 +7,18 @@ from typing import Protocol, TypeVar
 
 from sqlqd.identity import Identity
 from sqlqd.model import (
+    Ask,
     Claim,
     DaemonSeen,
     Enqueued,
     Holder,
     Lease,
+    Lost,
     NewJob,
     Outcome,
     Outlook,
     Overview,
+    Pause,
     Record,
     Rules,
     Selection,
@@ -216,26 +219,34 @@ class Edge:
     ) -> Settled:
         def act() -> Settled:
             settled = self._store.settle(claim, verdict, outcome, then=then)
-            self._ledger.settled(claim, verdict, kept=settled.kept)
+            self._ledger.settled(claim, settled.verdict or verdict, kept=settled.kept)
             self._took(settled.next)
             return settled
 
         return self._write("settle", act)
+
+    def asked(self, claim: Claim) -> Ask | None:
+        return self._store.asked(claim)
 
     def unblock(self, queue: str) -> None:
         self._write("unblock", lambda: self._store.unblock(queue), patient=False)
 
     # Processes.
 
-    def worker_started(self, holder: Holder, daemon_pid: int, *, replaces: Iterable[str] = ()) -> int:
+    def worker_started(self, holder: Holder, daemon_pid: int, *, replaces: Iterable[str] = ()) -> list[Lost]:
         dead = tuple(replaces)
         return self._write(
-            "worker_started", lambda: self._store.worker_started(holder, daemon_pid, replaces=dead)
+            "worker_started",
+            lambda: self._lost(self._store.worker_started(holder, daemon_pid, replaces=dead)),
         )
 
-    def end_leases(self, uids: Iterable[str]) -> int:
+    def end_leases(self, uids: Iterable[str]) -> list[Lost]:
         dead = tuple(uids)
-        return self._write("end_leases", lambda: self._store.end_leases(dead))
+        return self._write("end_leases", lambda: self._lost(self._store.end_leases(dead)))
+
+    def _lost(self, jobs: list[Lost]) -> list[Lost]:
+        self._ledger.lost(jobs)
+        return jobs
 
     def worker_stopped(self, uid: str) -> None:
         self._write("worker_stopped", lambda: self._store.worker_stopped(uid))
@@ -250,12 +261,12 @@ class Edge:
     def overdue(self) -> list[Lease]:
         return self._store.overdue()
 
-    def expire_leases(self, *, only: Collection[str] | None = None) -> int:
-        ended = 0
+    def expire_leases(self, *, only: Collection[str] | None = None) -> list[Lost]:
+        ended: list[Lost] = []
 
-        def act() -> int:
+        def act() -> list[Lost]:
             nonlocal ended
-            ended = self._store.expire_leases(only=only)
+            ended = self._lost(self._store.expire_leases(only=only))
             return ended
 
         result = self._write("expire_leases", act)
@@ -306,6 +317,27 @@ class Edge:
             return touched
 
         return self._write("cancel", act)
+
+    def kill(self, selection: Selection, *, bury: bool = False, dry_run: bool = False) -> Touched:
+        def act() -> Touched:
+            leased = self._owner.leased()
+            touched = self._store.kill(selection, bury=bury, dry_run=dry_run)
+            self._ledger.killed(touched, leased, bury=bury)
+            return touched
+
+        return self._write("kill", act)
+
+    def running(self, queue: str | None = None) -> int:
+        return self._store.running(queue)
+
+    def pauses(self) -> tuple[Pause, ...]:
+        return self._store.pauses()
+
+    def pause(self, queues: Collection[str], *, seconds: float | None = None) -> None:
+        self._write("pause", lambda: self._store.pause(queues, seconds=seconds))
+
+    def resume(self, queues: Collection[str]) -> None:
+        self._write("resume", lambda: self._store.resume(queues))
 
     def purge(self, selection: Selection, *, dry_run: bool = False) -> Touched:
         def act() -> Touched:

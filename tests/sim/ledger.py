@@ -10,12 +10,14 @@ from enum import Enum
 
 from sqlqd.clock import Clock
 from sqlqd.model import (
+    Ask,
     Buried,
     Bury,
     Cancel,
     Claim,
     Done,
     Enqueued,
+    Lost,
     NewJob,
     Release,
     Retry,
@@ -90,6 +92,8 @@ class Ledger:
     """Tokens of claims that their worker took for lost."""
     interrupted: set[str] = field(default_factory=set)
     """Tokens of claims whose command was ended because its worker was to leave."""
+    asked: dict[str, Ask] = field(default_factory=dict)
+    """What people asked of claims, by their tokens: what goes furthest."""
     latest: float = 0.0
     """The latest that the wall clock ever showed."""
 
@@ -119,6 +123,7 @@ class Ledger:
             hold(early <= 1e-6, f"{job.id} was given out {early:.3f} s before it was due")
         elif job.boot == self.clock.boot():
             job.crashes += 1
+        hold(self._asked(job.token) in (None, Ask.KILL), f"{job.id} was ended for good and runs again")
         job.attempts += 1
         most = job.max_attempts or rules.max_attempts
         hold(job.attempts <= most, f"{job.id} was given out {job.attempts} times of {most}")
@@ -146,11 +151,15 @@ class Ledger:
         job = self.jobs[claim.id]
         hold((job.token == claim.token) is kept, f"{job.id}: a wrong answer to the end of a claim")
         hold(claim.token not in self.given_up, f"{job.id}: a claim was settled that had been given up")
-        spared = claim.token not in self.interrupted or isinstance(verdict, Release)
+        asked = self._asked(claim.token)
+        spared = claim.token not in self.interrupted or isinstance(verdict, Release) or asked
         hold(spared, f"{job.id}: a stop of the daemon cost it an attempt")
         if not kept:
             return
         job.token = None
+        cancelled = asked is not Ask.CANCEL or isinstance(verdict, Done | Cancel)
+        hold(cancelled, f"{job.id} was cancelled and then {verdict}")
+        hold(asked is not Ask.BURY or isinstance(verdict, Done | Bury), f"{job.id} was buried: {verdict}")
         match verdict:
             case Done():
                 hold(claim.token in self.succeeded, f"{job.id} is done and never succeeded")
@@ -174,13 +183,47 @@ class Ledger:
             job.due = self.clock.wall()
 
     def cancelled(self, touched: Touched, leased: Collection[str]) -> None:
-        """A person took jobs away; those under a lease are not to be had."""
+        """A person took jobs away; those under a lease are only asked to end."""
         for record in touched.jobs:
             job = self._live(record.id, "was cancelled")
-            hold(job.id not in leased, f"{job.id} was taken away while it ran")
+            if job.id in leased:
+                self._ask(job, Ask.CANCEL)
+                continue
             # The holder of a lost job may still be there, and finds that it has nothing left.
             job.token = None
             self._end(job, "cancelled", 86_400.0)
+
+    def killed(self, touched: Touched, leased: Collection[str], *, bury: bool) -> None:
+        """A person wants attempts ended."""
+        for record in touched.jobs:
+            job = self._live(record.id, "was killed")
+            if job.id in leased:
+                self._ask(job, Ask.BURY if bury else Ask.KILL)
+            else:
+                hold(bury, f"{job.id} does not run and was killed")
+                job.place, job.token = Place.DEAD, None
+
+    def lost(self, jobs: Iterable[Lost]) -> None:
+        """Leases were ended for their holders, and what was asked of those was done."""
+        for one in jobs:
+            job = self._live(one.id, "was lost")
+            asked = self._asked(job.token)
+            hold(one.gone in (None, asked), f"{job.id} was to {asked}, and {one.gone} was done")
+            hold(asked in (None, Ask.KILL, one.gone), f"{job.id} was to {asked}, which was forgotten")
+            if one.gone is Ask.CANCEL:
+                self._end(job, "cancelled", 86_400.0)
+                job.token = None
+            elif one.gone is Ask.BURY:
+                job.place, job.token = Place.DEAD, None
+
+    def _asked(self, token: str | None) -> Ask | None:
+        return None if token is None else self.asked.get(token)
+
+    def _ask(self, job: Account, ask: Ask) -> None:
+        assert job.token is not None
+        before = self.asked.get(job.token)
+        if before is None or before.further < ask.further:
+            self.asked[job.token] = ask
 
     def purged(self, touched: Touched) -> None:
         """A person deleted dead jobs."""

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import apsw
@@ -42,7 +43,7 @@ ODD = {
 }
 """Rows by plain SQL: their queue, and what they have beside it."""
 
-VERBS = ["retry", "retry", "cancel", "cancel", "cancel", "purge"]
+VERBS = ["retry", "retry", "cancel", "cancel", "cancel", "purge", "kill", "kill", "bury"]
 REFUSED = {"infinite", "of words", "half locked"}
 UNFIT = {"not UTF-8", "not JSON", "key not UTF-8"}
 
@@ -133,7 +134,9 @@ class Machine(RuleBasedStateMachine):
             return
         states = frozenset({State.DEAD}) if what == "purge" else frozenset[State]()
         selection = Selection(queue=queue, states=states, limit=1 if some else None)
-        self._by_hand(lambda: getattr(self.world.desk, what)(selection))
+        desk = self.world.desk
+        verb = partial(desk.kill, bury=True) if what == "bury" else getattr(desk, what)
+        self._by_hand(lambda: verb(selection))
 
     def _insert(self, kind: str) -> None:
         world, job_id = self.world, self._new_id()

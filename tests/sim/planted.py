@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from sqlqd import policy, worker
-from sqlqd.model import Ended, Outcome, Release, Retry
+from sqlqd.model import Ask, Ended, Outcome, Release, Retry
 from sqlqd.parent import plan
 from sqlqd.parent.plan import Limit
 from sqlqd.steward.chores import Chores
-from sqlqd.store import claiming, desk, leases, turns
+from sqlqd.store import claiming, desk, leases, requests, turns
 from sqlqd.store import statements as sql
 from sqlqd.store.sqlite import SqliteStore
 from sqlqd.worker import errand
@@ -34,7 +34,7 @@ _BY_ID_ALONE = ("locked_by = ?", "? IS NOT NULL")
 
 
 def _no_heir(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(SqliteStore, "_bury_workers", lambda *_: 0)
+    patch.setattr(SqliteStore, "_bury_workers", lambda *_: [])
 
 
 def _lease_without_end(patch: pytest.MonkeyPatch) -> None:
@@ -121,7 +121,14 @@ def _old_attempts(patch: pytest.MonkeyPatch) -> None:
 
 
 def _cancels_what_runs(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(desk, "_CANCEL", desk._CANCEL._replace(refuses=lambda *_: None))
+    def end(database: Any, placed: Any, now: Any) -> None:
+        requests.end(database, placed.place.row, placed.record.queue, Ask.CANCEL, now.wall)
+
+    patch.setattr(desk, "_CANCEL", desk._CANCEL._replace(acts=end))
+
+
+def _request_dies_with_its_worker(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(requests, "of_row", lambda *_: None)
 
 
 def _held_for_ever(patch: pytest.MonkeyPatch) -> None:
@@ -158,5 +165,6 @@ PLANTED: dict[str, Plant] = {
     "a worker that leaves goes on claiming": _claims_while_leaving,
     "a dead job keeps its attempts": _old_attempts,
     "a running job is taken away": _cancels_what_runs,
+    "a job that was cancelled while its worker died runs again": _request_dies_with_its_worker,
     "a blocked queue stays so": _held_for_ever,
 }

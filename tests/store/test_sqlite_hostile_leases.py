@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlqd.model import Bury, Rules, Selection, State
+from sqlqd.model import Ask, Bury, Rules, Selection, State
 from sqlqd.store.sqlite import open_store
 from tests.support.clocks import TwoHands
 from tests.support.sql import python, rows, shell
@@ -21,7 +21,7 @@ def test_a_row_with_as_many_crashes_as_there_can_be_keeps_no_other_lease_from_it
             "INSERT INTO jobs (id, queue, crashes, attempts, locked_by, locked_until) "
             f"VALUES ({values}, 1, 'x', 1)",
         )
-    assert store.expire_leases() == 2
+    assert len(store.expire_leases()) == 2
     assert rows(path, "SELECT id, crashes FROM jobs ORDER BY id") == [["most", 1000000000], ["none", 1]]
     store.close()
 
@@ -79,7 +79,7 @@ def test_no_lease_that_another_program_made_is_for_ever(tmp_path: Path, lease: s
         path, f"UPDATE jobs SET locked_by = 'x', {lease.format(boot=clock.boot())} WHERE id = '{odd}'"
     )
     _past_the_checks(path, f"UPDATE jobs SET locked_by = 'y', locked_until = 1 WHERE id = '{fine}'")
-    assert store.expire_leases() == 2
+    assert len(store.expire_leases()) == 2
     first, second = claim(store), claim(store)
     dead = list(store.find(Selection(states=frozenset({State.DEAD}))))
     assert {one.job.id for one in (first, second) if one} | {one.id for one in dead} == {odd, fine}
@@ -93,8 +93,11 @@ def test_people_can_free_what_no_program_holds(tmp_path: Path, lease: str) -> No
     store = open_store(path, TwoHands(), create=True)
     first, second, held = add(store), add(store), add(store)
     _past_the_checks(path, f"UPDATE jobs SET locked_by = 'x', {lease} WHERE id <> '{held}'")
-    assert claimed(store).job.id == held
-    assert [one.id for one in store.cancel(Selection(ids=(first, held))).jobs] == [first]
+    claim = claimed(store)
+    assert claim.job.id == held
+    assert [one.id for one in store.cancel(Selection(ids=(first, held))).jobs] == [first, held]
+    assert [one.id for one in store.find(Selection(states=frozenset({State.RUNNING})))] == [second, held]
+    assert store.asked(claim) is Ask.CANCEL
     assert [one.id for one in store.cancel(Selection(queue="mail", limit=0)).jobs] == []
     assert [one.id for one in store.retry(Selection(ids=(second, held))).jobs] == [second]
     (left,) = store.find(Selection(ids=(second,)))
@@ -109,8 +112,10 @@ def test_our_own_lease_that_is_over_is_left_to_a_daemon(tmp_path: Path) -> None:
     held = claimed(store)
     clock.pass_by(100)
     # Its command may still run.
-    for verb in (store.retry, store.cancel):
-        assert verb(Selection(ids=(held.job.id,))).skipped == ((held.job.id, "is running"),)
+    chosen = Selection(ids=(held.job.id,))
+    assert store.retry(chosen).skipped == ((held.job.id, "is running"),)
+    assert store.kill(chosen).jobs
+    assert store.asked(held) is Ask.KILL
     assert store.settle(held, Bury("late")).kept
     store.close()
 
@@ -154,7 +159,7 @@ store = open_store(path, SystemClock())
 pages = int(Path("/proc/self/statm").read_text().split()[0])
 most = pages * resource.getpagesize() + 25_000_000
 resource.setrlimit(resource.RLIMIT_AS, (most, most))
-assert store.expire_leases() == 1
+assert len(store.expire_leases()) == 1
 held = [claimed(store), claimed(store)]
 assert [each.job.last_error for each in held] == [None, None]
 assert store.settle(held[0], Bury("enough")).kept

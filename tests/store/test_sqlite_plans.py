@@ -22,6 +22,11 @@ SCANNED = {
     # Rows of a dead worker among those that are held.
     "HELD_BY_UID": "SCAN jobs USING INDEX jobs_held",
     "DAEMON_PIDS": "SCAN sqlqd_daemons",
+    # What people asked of running jobs, until those have ended.
+    "OVER_REQUESTS": "SCAN r",
+    # Queues that are paused or held.
+    "PAUSES": "SCAN sqlqd_queues",
+    "OVER_PAUSES": "SCAN sqlqd_queues",
 }
 
 STATEMENTS = {

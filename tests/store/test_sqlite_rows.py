@@ -151,9 +151,9 @@ def test_a_foreign_lease_ends_by_the_wall_clock(store: Store, path: Path, clock:
     )
     assert claim(store) is None
     clock.pass_by(49)
-    assert store.expire_leases() == 0
+    assert len(store.expire_leases()) == 0
     clock.pass_by(1)
-    assert store.expire_leases() == 1
+    assert len(store.expire_leases()) == 1
     assert claimed(store).job.attempts == 2
 
 
@@ -163,7 +163,7 @@ def test_a_lock_that_a_person_takes_off_makes_a_job_ready(store: Store, path: Pa
     sql.rows(path, "UPDATE jobs SET locked_by = NULL, locked_until = NULL")
     assert seen(store, job_id).state is State.READY
     assert not store.settle(held, Done()).kept
-    assert store.expire_leases() == 0
+    assert len(store.expire_leases()) == 0
     assert claimed(store).job.id == job_id
 
 

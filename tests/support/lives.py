@@ -141,6 +141,9 @@ class Life:
             ("purge", True, lambda: self.store.purge(Selection(ids=("b1",)))),
             ("cancel", True, lambda: self.store.cancel(Selection(ids=("a5", "a6")))),
             ("claim again", False, self._claim),
+            ("request to kill it", True, self._kill),
+            ("pause", True, lambda: self.store.pause(["mail"])),
+            ("resume", True, lambda: self.store.resume(["mail"])),
             ("claim of a second", False, self._claim_second),
             ("time for a lease's end", False, lambda: wait(100.0)),
             ("leases run out", False, self._expire),
@@ -177,6 +180,10 @@ class Life:
         claim = self.store.claim(holder(), RULES).claim
         assert claim is not None
         self._held = claim
+
+    def _kill(self) -> None:
+        assert self._held is not None
+        self.store.kill(Selection(ids=(self._held.id,)))
 
     def _claim_second(self) -> None:
         self._second = self.store.claim(holder(2), RULES).claim
