@@ -4,6 +4,7 @@ Times called `…_at` or `until` are Unix seconds; `…_awake` are seconds of th
 lengths are seconds.
 """
 
+import math
 from dataclasses import dataclass
 from enum import Enum
 
@@ -70,6 +71,7 @@ class Rules:
     """Bytes."""
     json: bool = False
     keep_done: float = 86_400.0
+    keep_dead: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """`sqlqd check`: what is in force, when queues give up, and what will hurt."""
 
+import math
 import os
 import pwd
 import random
@@ -114,6 +115,7 @@ def _facts(config: Config, queue: Queue) -> list[tuple[str, str]]:
         ("pauses", f"{spell(rule.initial)}, each {rule.factor:g} times the last, at most {spell(rule.max)}"),
         ("payload", f"{'JSON' if queue.json else 'text'}, at most {spell_size(queue.max_payload)}"),
         ("done jobs", f"recorded for {spell(queue.keep_done)}" if queue.keep_done else "not recorded"),
+        ("dead jobs", "kept" if math.isinf(queue.keep_dead) else f"kept for {spell(queue.keep_dead)}"),
         ("on a stop", f"has {spell(queue.drain_timeout)} to end"),
     ]
 
@@ -144,6 +146,7 @@ def _document(config: Config, warnings: list[str]) -> dict[str, Any]:
                 "payload": "json" if queue.json else "text",
                 "max_payload": queue.max_payload,
                 "keep_done_seconds": queue.keep_done,
+                "keep_dead_seconds": _finite(queue.keep_dead),
                 "drain_timeout_seconds": _finite(queue.drain_timeout),
                 "env": sorted(queue.env),
             }

@@ -120,6 +120,9 @@ class Queue:
         'how long the record of a done job is kept; "0s": not at all',
         default=_DAY,
     )
+    keep_dead: float = key(
+        kinds.length(0, 100 * _YEAR, infinite=True), "how long a dead job is kept", default=math.inf
+    )
     cwd: Path = key(
         kinds.path, "where the command runs; relative to the configuration file", default=Path("/")
     )
@@ -144,6 +147,7 @@ class Queue:
             max_payload=self.max_payload,
             json=self.json,
             keep_done=self.keep_done,
+            keep_dead=self.keep_dead,
         )
 
     @property

@@ -88,6 +88,7 @@ class Chores:
         self._clear = clear
         self._patience = Patience(clock, rng)
         self._locks = Patience(clock, rng)
+        self._rules = tuple(rules)
         self._names = tuple(one.name for one in rules)
         self._hold = min(_LONGEST_HOLD, max((one.lease for one in rules), default=_LONGEST_RULE) / 3.0)
         self._expire_not_before = -math.inf
@@ -190,7 +191,7 @@ class Chores:
         return ended and now - board.get_time(slot, Cell.BEAT) < _LONGEST_HOLD
 
     def _tidy(self, now: float) -> float:
-        return now + (_TIDY_PAUSE if self._store.tidy() else _TIDY_INTERVAL)
+        return now + (_TIDY_PAUSE if self._store.tidy(self._rules) else _TIDY_INTERVAL)
 
     def _count(self, now: float) -> float:
         """What STATUS says, and which jobs wait in vain."""

@@ -170,8 +170,10 @@ class Store(Protocol):
         """
         ...
 
-    def tidy(self, *, budget: float = 0.02) -> bool:
-        """One small step of housekeeping: old records, folded counters. True: there is more to do."""
+    def tidy(self, queues: Sequence[Rules] = (), *, budget: float = 0.02) -> bool:
+        """One small step of housekeeping: old records, old dead jobs of these queues, folded counters, room
+        given back to the file system. It has the lock for about `budget` seconds. True: there is more to do.
+        """
         ...
 
     def checkpoint(self) -> int:

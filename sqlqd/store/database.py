@@ -263,6 +263,9 @@ class Database:
         """Switch the journal, unless that is done: others may be doing it at this moment."""
 
         def switch() -> str:
+            if not self.all("PRAGMA page_count")[0][0]:
+                # Only now: so that pages that are free can be given back to the file system later.
+                self.all("PRAGMA auto_vacuum = INCREMENTAL")
             mode = self.all("PRAGMA journal_mode")[0][0]
             return str(mode if mode == "wal" else self.all("PRAGMA journal_mode = WAL")[0][0])
 

@@ -42,10 +42,6 @@ UPDATE jobs SET run_at = ?, last_error = CASE WHEN octet_length(last_error) <= 6
 WHERE rowid = ?
 """
 
-_FORGET_DEAD_ATTEMPTS = "DELETE FROM sqlqd_attempts WHERE job_id = (SELECT id FROM dead_jobs WHERE rowid = ?)"
-
-_DELETE_DEAD = "DELETE FROM dead_jobs WHERE rowid = ?"
-
 
 _LIVE_STATES = frozenset({State.READY, State.SCHEDULED, State.RUNNING})
 
@@ -189,7 +185,7 @@ def _retry(database: Database, placed: Placed, now: Moment) -> str | None:
         return database.refusal(_DUE_NOW, (now.wall, row))
     rule = database.refusal(_REVIVE, (row, now.wall))
     if rule is None:
-        database.run(_DELETE_DEAD, (row,))
+        database.run(sql.DELETE_DEAD, (row,))
     return rule
 
 
@@ -225,8 +221,8 @@ def _purge(database: Database, placed: Placed, _: Moment) -> str | None:
     if placed.record.state is State.DONE:
         database.run(sql.DELETE_DONE, (row,))
     else:
-        database.run(_FORGET_DEAD_ATTEMPTS, (row,))
-        database.run(_DELETE_DEAD, (row,))
+        database.run(sql.FORGET_DEAD_ATTEMPTS, (row,))
+        database.run(sql.DELETE_DEAD, (row,))
     return None
 
 

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from sqlqd.model import Pause
 from sqlqd.store import statements as sql
-from sqlqd.store.database import Database
+from sqlqd.store.database import Database, Values
 
 EVERYTHING = ""
 """Stands for all queues, also those that are yet to come: no queue has that name."""
@@ -14,10 +14,6 @@ INSERT INTO sqlqd_queues (queue, paused_at, paused_until) VALUES (?1, ?2, ?3)
 ON CONFLICT (queue) DO UPDATE SET paused_until = ?3, paused_at = CASE
     WHEN paused_at IS NULL OR coalesce(paused_until <= ?2, 0) THEN ?2 ELSE paused_at END
 """
-
-_TAKE = (
-    "UPDATE sqlqd_queues SET paused_at = NULL, paused_until = NULL WHERE queue = ? AND paused_at IS NOT NULL"
-)
 
 
 def in_force(database: Database, now: float) -> tuple[Pause, ...]:
@@ -35,11 +31,10 @@ def begin(database: Database, queues: Collection[str], until: float | None, now:
 def end(database: Database, queues: Collection[str]) -> None:
     """End the pauses of these queues."""
     for queue in queues:
-        database.run(_TAKE, (queue,))
-        database.run(sql.FORGET_QUEUE, (queue,))
+        for statement, values in ending(queue):
+            database.run(statement, values)
 
 
-def sweep(database: Database, now: float) -> None:
-    """Forget the pauses whose time is over."""
-    over = [queue.decode(errors="replace") for (queue,) in database.all(sql.OVER_PAUSES, (now,))]
-    end(database, over)
+def ending(queue: str | bytes) -> tuple[tuple[str, Values], ...]:
+    """What ends the pause of one queue."""
+    return (sql.END_PAUSE, (queue,)), (sql.FORGET_QUEUE, (queue,))

@@ -35,6 +35,7 @@ from sqlqd.store import claiming, desk, leases, pauses, requests, selecting, set
 from sqlqd.store import statements as sql
 from sqlqd.store.base import JobRefused
 from sqlqd.store.database import Database, Moment, Wait, make_file
+from sqlqd.store.housekeeping import Housekeeping
 from sqlqd.store.ledger import count
 from sqlqd.store.schema import prepare
 from sqlqd.store.turns import Turns
@@ -79,7 +80,7 @@ class SqliteStore:
         self._database = database
         self._served: tuple[Rules, ...] = ()
         self._turns = Turns(())
-        self._upkeep = upkeep.Upkeep(database)
+        self._housekeeping = Housekeeping(database)
 
     def close(self) -> None:
         """Give up the connection. The object is useless afterwards."""
@@ -232,9 +233,9 @@ class SqliteStore:
         turns = self._turns_of(queues)
         return self._database.read(lambda now: upkeep.outlook(self._database, turns, limit, now.wall))
 
-    def tidy(self, *, budget: float = 0.02) -> bool:
+    def tidy(self, queues: Sequence[Rules] = (), *, budget: float = 0.02) -> bool:
         """One small step of housekeeping. True: there is more to do."""
-        return self._upkeep.tidy(budget)
+        return self._housekeeping.tidy(queues, budget)
 
     def checkpoint(self) -> int:
         """Copy the log back into the database without waiting for anyone. Bytes left to do."""

@@ -168,9 +168,14 @@ SELECT CAST(queue AS BLOB), paused_at, paused_until FROM sqlqd_queues
 WHERE paused_at IS NOT NULL AND (paused_until IS NULL OR paused_until > ?) ORDER BY queue
 """
 
+END_PAUSE = """
+UPDATE sqlqd_queues SET paused_at = NULL, paused_until = NULL
+WHERE queue = CAST(? AS TEXT) AND paused_at IS NOT NULL
+"""
+
 OVER_PAUSES = "SELECT CAST(queue AS BLOB) FROM sqlqd_queues WHERE paused_until <= ?"
 
-FORGET_QUEUE = "DELETE FROM sqlqd_queues WHERE queue = ? AND paused_at IS NULL AND blocks = 0"
+FORGET_QUEUE = "DELETE FROM sqlqd_queues WHERE queue = CAST(? AS TEXT) AND paused_at IS NULL AND blocks = 0"
 
 # Leases. Over: of another boot, or past on the awake clock; by the wall clock only where another program
 # made the lease.
@@ -307,6 +312,22 @@ FORGET_WORKERS_OF = "DELETE FROM sqlqd_workers WHERE daemon_pid = ?"
 EXPIRED_DONE = "SELECT number FROM done_jobs INDEXED BY done_jobs_keep_until WHERE keep_until <= ? LIMIT ?"
 
 SURPLUS_DONE = "SELECT number FROM done_jobs WHERE number <= (SELECT max(number) FROM done_jobs) - ? LIMIT ?"
+
+EXPIRED_DEAD = """
+SELECT rowid FROM dead_jobs INDEXED BY dead_jobs_queue WHERE queue = ? AND died_at <= ? LIMIT ?
+"""
+
+FORGET_DEAD_ATTEMPTS = "DELETE FROM sqlqd_attempts WHERE job_id = (SELECT id FROM dead_jobs WHERE rowid = ?)"
+
+DELETE_DEAD = "DELETE FROM dead_jobs WHERE rowid = ?"
+
+FREE_PAGES = "PRAGMA freelist_count"
+
+PAGES = "PRAGMA page_count"
+
+VACUUM_MODE = "PRAGMA auto_vacuum"
+
+GIVE_PAGES_BACK = "PRAGMA incremental_vacuum(16)"
 
 DELETE_DONE = "DELETE FROM done_jobs WHERE number = ?"
 

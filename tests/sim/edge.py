@@ -277,8 +277,8 @@ class Edge:
     def outlook(self, queues: Sequence[Rules], *, limit: int) -> Outlook:
         return self._store.outlook(queues, limit=limit)
 
-    def tidy(self, *, budget: float = 0.02) -> bool:
-        return self._write("tidy", lambda: self._store.tidy(budget=budget))
+    def tidy(self, queues: Sequence[Rules] = (), *, budget: float = 0.02) -> bool:
+        return self._write("tidy", lambda: self._store.tidy(queues, budget=budget))
 
     def checkpoint(self) -> int:
         return self._store.checkpoint()

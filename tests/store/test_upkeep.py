@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sqlqd.model import DaemonSeen, Done, NewJob, Outlook, Release, Retry, Rules, Selection, State
+from sqlqd.model import Bury, DaemonSeen, Done, NewJob, Outlook, Release, Retry, Rules, Selection, State
 from sqlqd.store.base import Store
 from tests.support.clocks import TwoHands
 from tests.support.stores import add, claimed, failure, holder, seen
@@ -205,3 +205,17 @@ def test_lost_jobs_are_shown_as_ready(store: Store, clock: TwoHands) -> None:
 def test_a_checkpoint_copies_all_where_nobody_reads(store: Store, jobs: int) -> None:
     store.enqueue([NewJob("mail")] * jobs)
     assert store.checkpoint() == 0
+
+
+def test_dead_jobs_go_when_their_queue_says_so(store: Store, clock: TwoHands) -> None:
+    rules = (Rules("mail", keep_dead=100.0), Rules("data"))
+    for queue in ("mail", "data", "mail"):
+        add(store, queue=queue)
+        store.settle(claimed(store, *rules), Bury("used up"))
+        clock.pass_by(60.0)
+    assert not store.tidy(rules)
+    assert [job.queue for job in store.find(Selection())] == ["data", "mail"]
+    clock.pass_by(1e6)
+    assert not store.tidy(rules)
+    (kept,) = store.find(Selection())
+    assert (kept.queue, kept.state) == ("data", State.DEAD)
