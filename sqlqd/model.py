@@ -233,7 +233,10 @@ class Outcome:
     output: str = ""
     """The tail of what it wrote, at most 8 KiB, fit to be stored."""
     cpu: float | None = None
-    """Seconds of processor time of the command and the children that it waited for."""
+    """Seconds of processor time of the whole job where it had a cgroup of its own, else of the command and
+    the children that it waited for."""
+    memory_peak: int | None = None
+    """Bytes; known where the job had a cgroup of its own whose memory is counted."""
     lasting: bool = False
     """With NOT_STARTED: the queue's command is at fault, not a passing lack of processes or descriptors."""
 

@@ -4,6 +4,7 @@ A reader returns the value to use or raises Unfit with a text fit for a person.
 """
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -18,6 +19,7 @@ Kind = Callable[[Any], Any]
 _SHOWN = 40
 """Characters of a wrong value that a message repeats."""
 _HUGE = 10**30
+_PERCENTAGE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*%")
 
 
 class Unfit(ValueError):
@@ -112,6 +114,21 @@ def size(low: int, high: int) -> Kind:
         if not low <= count <= high:
             raise Unfit(f"must be from {units.spell_size(low)} to {units.spell_size(high)}, not {show(raw)}")
         return count
+
+    return read
+
+
+def percentage(low: float, high: float) -> Kind:
+    """A percentage as systemd writes it: "50%"."""
+
+    def read(raw: object) -> float:
+        found = _PERCENTAGE.fullmatch(raw) if isinstance(raw, str) else None
+        if found is None:
+            raise Unfit(f'must be a percentage such as "50%" or "200%", not {show(raw)}')
+        share = float(found[1])
+        if not low <= share <= high:
+            raise Unfit(f'must be from "{low:g}%" to "{high:.0f}%", not {show(raw)}')
+        return share
 
     return read
 

@@ -128,6 +128,21 @@ class Queue:
     )
     env: Mapping[str, str] = key(kinds.environment, "added to the command's environment", make=dict)
     payload_env: bool = key(kinds.flag, "false: the payload comes by standard input alone", default=True)
+    memory_max: int | None = key(
+        kinds.size(1024**2, 1024**5),
+        "a job whose processes together use more memory is ended; default: no limit of its own",
+        default=None,
+    )
+    cpu_quota: float | None = key(
+        kinds.percentage(1, 100_000),
+        'at most so much of one processor for a job; "200%": two whole ones; default: no limit',
+        default=None,
+    )
+    tasks_max: int | None = key(
+        kinds.whole(1, _MANY),
+        "at most so many processes and threads at once for a job; default: no limit of its own",
+        default=None,
+    )
     log_output: bool = key(kinds.flag, "false: the command's output is not logged", default=True)
     drain_timeout: float = key(
         kinds.length(0, _YEAR, infinite=True),

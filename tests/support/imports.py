@@ -8,8 +8,8 @@ from pathlib import Path
 
 TIERS: tuple[frozenset[str], ...] = (
     frozenset({"model", "clock", "faults", "events", "exits", "board", "seat", "identity", "version"}),
-    frozenset({"config", "units", "printable", "policy", "log", "patience", "store"}),
-    frozenset({"proc", "tree", "systemd", "presence", "relics"}),
+    frozenset({"config", "limits", "units", "printable", "policy", "log", "patience", "store"}),
+    frozenset({"proc", "tree", "cgroup", "delegation", "systemd", "presence", "relics"}),
     frozenset({"command"}),
     frozenset({"worker"}),
     frozenset({"steward"}),
