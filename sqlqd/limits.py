@@ -52,6 +52,13 @@ def files(queue: Queue, controllers: Collection[str]) -> dict[str, str]:
     return found
 
 
+def want_of_memory(queue: Queue, *, met_limit: bool) -> str:
+    """Why the kernel ended a job for want of memory. `met_limit`: by its own limit, not for others."""
+    if queue.memory_max is None or not met_limit:
+        return "no memory was left for it"
+    return f"it used more than memory_max = {spell_size(queue.memory_max)}"
+
+
 def data_limit(queue: Queue, controllers: Collection[str]) -> int | None:
     """Bytes of RLIMIT_DATA for each process, in place of a limit of the job's memory where that cannot be.
 

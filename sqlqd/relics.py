@@ -84,6 +84,18 @@ class Relics:
                 return
             proc.wait((), min(now + _LOOK_AGAIN, end_at), self._clock)
 
+    def end_of_enclosure(self, left: tree.Enclosure) -> None:
+        """End what is in there, which nobody answers for; at most `PATIENCE`."""
+        end_at = self._clock.awake() + PATIENCE
+        while inside := left.pids():
+            everyone = running()
+            self._end(everyone, everyone.keys() & set(inside))
+            left.kill()
+            now = self._clock.awake()
+            if now >= end_at:
+                return
+            proc.wait((), min(now + _LOOK_AGAIN, end_at), self._clock)
+
     def _end(self, everyone: Processes, roots: set[int]) -> bool:
         now = self._clock.awake()
         spared = {os.getpid(), os.getppid()}

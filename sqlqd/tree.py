@@ -13,6 +13,7 @@ import signal
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Protocol
 
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -40,6 +41,18 @@ class Member:
     born: int
     """Start time in ticks of the kernel: with the pid it tells a process from a later one."""
     name: str
+
+
+class Enclosure(Protocol):
+    """What a tree was started in, and cannot get out of: a cgroup, or several."""
+
+    def pids(self) -> list[int]:
+        """What runs in it; no zombies."""
+        ...
+
+    def kill(self) -> None:
+        """SIGKILL to all that is in it, at one stroke, where the kernel knows how."""
+        ...
 
 
 def become_subreaper() -> None:
@@ -139,7 +152,8 @@ class Ending:
 
     `leader` is a child whose status its owner takes: it is signalled but never reaped here, and while it
     is not reaped its process group is signalled whole, which no amount of forking outruns. `spared` are
-    children that are not part of the tree, with all below them. Who outlives SIGKILL for `patience`
+    children that are not part of the tree, with all below them. What is in the `enclosure` is part of it,
+    whoever its parent is. Who outlives SIGKILL for `patience`
     seconds is left; whatever is new in the meantime never is.
     """
 
@@ -150,10 +164,12 @@ class Ending:
         grace: float,
         leader: int | None = None,
         spared: Collection[int] = (),
+        enclosure: Enclosure | None = None,
         patience: float = GIVE_UP,
     ) -> None:
         self._leader = leader
         self._spared = spared
+        self._enclosure = enclosure
         self._patience = patience
         self._kill_at = now + grace
         self._asked = grace <= 0.0
@@ -174,6 +190,8 @@ class Ending:
         """Signal and reap what is there. True: nothing is left but the leader's zombie, or it gave up."""
         if now >= self._kill_at:
             self._signal_group(signal.SIGKILL)
+            if self._enclosure is not None:
+                self._enclosure.kill()
             self._chase()
         try:
             over = self._sweep(now)
@@ -203,7 +221,7 @@ class Ending:
 
     def _sweep(self, now: float) -> bool:
         leader = self._leader if self._leader_has_ended() else None
-        found = [member for member in below(self._spared) if member.pid != leader]
+        found = [member for member in self._found() if member.pid != leader]
         if not found and (self._leader is not None or self._spared or childless()):
             return True
         members = [member for member in found if not self._over(member)]
@@ -220,6 +238,14 @@ class Ending:
                 self._signal_group(number)
                 self._signal(alive, number)
         return bool(self.remains)
+
+    def _found(self) -> list[Member]:
+        members = below(self._spared)
+        if self._enclosure is None:
+            return members
+        known = {member.pid for member in members}.union(self._spared)
+        others = [pid for pid in self._enclosure.pids() if pid not in known]
+        return members + [process(pid) or _unseen(pid) for pid in others]
 
     def _schedule(self, now: float) -> None:
         self.due = now + self._pause
@@ -289,6 +315,11 @@ def process(pid: int) -> Member | None:
         born=int(fields[19]),
         name=head.partition(b"(")[2].decode("utf-8", "replace"),
     )
+
+
+def _unseen(pid: int) -> Member:
+    """A process that is there and may not be looked at, or was until just now."""
+    return Member(pid=pid, parent=0, group=0, zombie=False, stopped=False, born=0, name="?")
 
 
 def _is_gone(pid: int) -> bool:

@@ -12,7 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import NoReturn
 
-from sqlqd import exits, log, presence, proc, systemd
+from sqlqd import delegation, exits, log, presence, proc, systemd
+from sqlqd.cgroup import Domain
 from sqlqd.cli.failure import report
 from sqlqd.clock import SystemClock
 from sqlqd.config import Config, ConfigError, load
@@ -56,16 +57,18 @@ def supervise(config: Config, *, paused: bool = False) -> NoReturn:
     if not is_safe(version()):
         log.event("database.library", version=version())
     terminal = any(os.isatty(descriptor) for descriptor in (0, 1, 2))
-    desk = _Desk(config)
+    cgroups = delegation.take()
+    desk = _Desk(config, cgroups)
     parent = Parent(
         Plot(
-            prepare=partial(_prepare, config, paused=paused),
+            prepare=partial(_prepare, config, cgroups, paused=paused),
             orders=desk.orders(config, loaded_at=desk.started_at),
             reload=desk.reload,
             database=config.daemon.database,
             clock=SystemClock(),
             notices=notices,
             hangup_stops=terminal and not notices.heard and signal.SIGHUP not in ignored,
+            cgroups=cgroups,
         )
     )
     # What is loaded by now, the children share as long as nobody's collector touches it.
@@ -77,8 +80,9 @@ def supervise(config: Config, *, paused: bool = False) -> NoReturn:
 class _Desk:
     """The configuration in force, and how another one takes its place."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, cgroups: Domain | None) -> None:
         self._config = config
+        self._cgroups = cgroups
         self._clock = SystemClock()
         self.started_at = self._clock.wall()
 
@@ -98,7 +102,7 @@ class _Desk:
     def orders(self, config: Config, *, loaded_at: float, news: str = "") -> Orders:
         """What follows from a configuration."""
         return Orders(
-            children=_children(config, started_at=self.started_at, loaded_at=loaded_at),
+            children=_children(config, self._cgroups, started_at=self.started_at, loaded_at=loaded_at),
             workers=config.daemon.workers,
             limits=_limits(config),
             news=news,
@@ -120,7 +124,9 @@ def _refused(problems: Sequence[str], path: Path) -> Refused:
     return Refused("; ".join(problems), f"{printable(first[:_BRIEF])}{others}")
 
 
-def _children(config: Config, *, started_at: float, loaded_at: float) -> dict[Role, Child]:
+def _children(
+    config: Config, cgroups: Domain | None, *, started_at: float, loaded_at: float
+) -> dict[Role, Child]:
     daemon, clock = config.daemon, SystemClock()
     opened = partial(open_store, daemon.database, clock, autocheckpoint=False)
     return {
@@ -132,7 +138,10 @@ def _children(config: Config, *, started_at: float, loaded_at: float) -> dict[Ro
             loaded_at=loaded_at,
         ),
         Role.WORKER: partial(
-            work, config=config, open_store=partial(opened, busy_timeout=daemon.busy_timeout)
+            work,
+            config=config,
+            open_store=partial(opened, busy_timeout=daemon.busy_timeout),
+            cgroups=cgroups,
         ),
     }
 
@@ -145,7 +154,7 @@ def _limits(config: Config) -> plan.Limits:
     )
 
 
-def _prepare(config: Config, *, paused: bool) -> int:
+def _prepare(config: Config, cgroups: Domain | None, *, paused: bool) -> int:
     """Make the database, or bring it up to date, and end what a dead daemon left; or say why it cannot be."""
     daemon, clock = config.daemon, SystemClock()
     try:
@@ -162,7 +171,12 @@ def _prepare(config: Config, *, paused: bool) -> int:
         held = [Lease(job.id, job.locked_by or "") for job in running]
         store.close()
         living = presence.living(daemon.database)
-        Relics(clock, log_ended).end_of_dead_daemons(daemon.database, held, living)
+        relics = Relics(clock, log_ended)
+        relics.end_of_dead_daemons(daemon.database, held, living)
+        if cgroups is not None:
+            leaves = cgroups.of_all()
+            relics.end_of_enclosure(leaves)
+            leaves.remove()
     except (StoreError, OSError) as error:
         return report(error)
     return exits.OK

@@ -5,16 +5,20 @@ command has ended and everything that it left running is gone, not when its pipe
 taken from the command alone; `Popen.wait` is never called, nor any wait for just any child.
 """
 
+import errno
 import os
 import select
+import signal
 import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sqlqd import log, tree
+from sqlqd import limits, log, tree
+from sqlqd.cgroup import Domain, Refused, Usage
 from sqlqd.clock import Clock
 from sqlqd.command import launch
+from sqlqd.command.confines import Confines
 from sqlqd.command.output import Line
 from sqlqd.command.run import NotStarted, Run, ended_by_stop
 from sqlqd.command.streams import Streams
@@ -41,19 +45,23 @@ class _Status:
 class Programs:
     """Starts commands as the configuration has them."""
 
-    def __init__(self, config: Path, holder: Holder, clock: Clock) -> None:
-        """`config`: the configuration's path, which commands are told."""
+    def __init__(self, config: Path, holder: Holder, clock: Clock, cgroups: Domain | None = None) -> None:
+        """`config`: the configuration's path, which commands are told; `cgroups`: where jobs get theirs."""
         self._config = config
+        self._cgroups = cgroups
         self._holder = holder
         self._clock = clock
         self._remains: frozenset[int] = frozenset()
         """Processes of earlier jobs that could not be ended: no part of later trees."""
+        self._left: list[Confines] = []
+        """The cgroups that such are in."""
         self._last: Command | None = None
 
     def start(self, claim: Claim, queue: Queue) -> Run:
         """Start the claim's command, or say in the run's outcome why it cannot be."""
         if self._last is not None:
             self._remains = tree.remaining(self._remains | self._last.remains)
+            self._left = [one for one in (*self._left, self._last.confines) if not one.remove()]
         try:
             refusal = launch.unfit(queue, claim) or launch.missing(queue)
             if refusal is not None:
@@ -69,7 +77,9 @@ class Programs:
 
     def _started(self, claim: Claim, queue: Queue) -> "Command":
         env = launch.environment(os.environb, queue, claim, config=self._config, worker=self._holder.uid)
-        return Command(claim, queue, env, self._clock, worker=self._holder.slot, spared=self._remains)
+        slot = self._holder.slot
+        confines = Confines(queue, self._cgroups, slot=slot, job_id=claim.job.id)
+        return Command(claim, queue, env, self._clock, confines, worker=slot, spared=self._remains)
 
 
 class Command:
@@ -81,12 +91,14 @@ class Command:
         queue: Queue,
         env: dict[bytes, bytes],
         clock: Clock,
+        confines: Confines,
         *,
         worker: int,
         spared: frozenset[int],
     ) -> None:
         """Raises OSError where the system does not start it."""
         self.outcome: Outcome | None = None
+        self.confines = confines
         self._queue = queue
         self._spared = spared
         self.remains: frozenset[int] = frozenset()
@@ -112,6 +124,7 @@ class Command:
             self._pidfd = self._watched()
         except BaseException:
             self._streams.close()
+            confines.remove()
             raise
 
     @property
@@ -163,24 +176,31 @@ class Command:
     def _spawned(self, env: dict[bytes, bytes]) -> subprocess.Popen[bytes]:
         streams = self._streams
         try:
-            return subprocess.Popen(
-                launch.arguments(self._queue),
-                stdin=streams.theirs[0],
-                stdout=streams.theirs[1],
-                stderr=streams.theirs[2],
-                cwd=self._queue.cwd,
-                env=env,
-                start_new_session=True,
-            )
+            with self.confines.entered():
+                return subprocess.Popen(
+                    launch.arguments(self._queue),
+                    stdin=streams.theirs[0],
+                    stdout=streams.theirs[1],
+                    stderr=streams.theirs[2],
+                    cwd=self._queue.cwd,
+                    env=env,
+                    start_new_session=True,
+                    preexec_fn=self.confines.before_exec,  # noqa: PLW1509 - a worker has no threads
+                )
+        except subprocess.SubprocessError:
+            raise Refused(errno.EPERM, "memory_max cannot be set: the system allows no setrlimit") from None
         finally:
             streams.started()
 
     def _watched(self) -> int:
         try:
+            self.confines.enforce()
             return os.pidfd_open(self._process.pid)
         except OSError:
-            # What cannot be watched must not run; the number is ours until it is waited for.
+            # What cannot be limited or watched must not run; the number is ours until it is waited for.
             self._process.kill()
+            if self.confines.leaf is not None:
+                self.confines.leaf.kill()
             _, status = os.waitpid(self._process.pid, 0)
             self._process.returncode = os.waitstatus_to_exitcode(status)
             raise
@@ -211,7 +231,9 @@ class Command:
 
     def _begin_ending(self, now: float, grace: float) -> None:
         leader = None if self._reaped else self._process.pid
-        self._ending = tree.Ending(now, grace=grace, leader=leader, spared=self._spared)
+        self._ending = tree.Ending(
+            now, grace=grace, leader=leader, spared=self._spared, enclosure=self.confines.leaf
+        )
 
     def _gone(self, now: float) -> bool:
         """Whether the command and all that it started are gone."""
@@ -220,7 +242,7 @@ class Command:
                 return False
             if tree.alone(self._process.pid):
                 self._reap()
-                if tree.childless():
+                if tree.childless() and self.confines.is_empty():
                     return True
             self._begin_ending(now, min(self._queue.kill_grace, STRAYS_GRACE))
         ending = self._ending
@@ -258,6 +280,8 @@ class Command:
         elif not self._reaped:
             self._reap()
         self.close()
+        usage = self.confines.usage()
+        self.confines.remove()
         status = self._status or _Status(duration=now - self._begun)
         how = self._how or (Ended.SIGNALLED if status.code is None else Ended.EXITED)
         ended = Outcome(
@@ -266,9 +290,10 @@ class Command:
             duration=status.duration,
             code=status.code,
             signal=status.signal,
-            detail=self._detail(how, status),
+            detail=self._detail(how, status, usage),
             output=self._streams.tail(),
-            cpu=self._cpu,
+            cpu=self._cpu if usage.cpu is None else usage.cpu,
+            memory_peak=usage.memory_peak,
         )
         # A command that was asked to stop and came to an end of its own has that end.
         own = how is Ended.INTERRUPTED and not ended_by_stop(ended)
@@ -281,12 +306,14 @@ class Command:
             "tree.remains", **self._about, reason=f"SIGKILL did not end {len(members)} process(es): {names}"
         )
 
-    def _detail(self, how: Ended, status: _Status) -> str:
+    def _detail(self, how: Ended, status: _Status, usage: Usage) -> str:
         match how:
             case Ended.TIMED_OUT:
                 return self._timeout_text()
             case Ended.INTERRUPTED:
                 return "the daemon stopped"
+            case Ended.SIGNALLED if usage.killed_for_memory and status.signal == signal.SIGKILL:
+                return limits.want_of_memory(self._queue, met_limit=usage.met_limit)
             case Ended.SIGNALLED if status.dumped:
                 return "core dumped"
             case _:

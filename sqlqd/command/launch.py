@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from sqlqd import cgroup
 from sqlqd.config import Queue
 from sqlqd.model import Claim, Ended
 
@@ -84,6 +85,8 @@ def missing(queue: Queue) -> Refusal | None:
 
 def refused(error: OSError, queue: Queue, claim: Claim) -> Refusal:
     """What the system's refusal to start a command means for its job and its queue."""
+    if isinstance(error, cgroup.Refused):
+        return Refusal(Ended.NOT_STARTED, f"{error.strerror}", lasting=error.errno not in _PASSING)
     if error.errno == errno.E2BIG:
         return _too_large(queue, claim)
     said = (error.strerror or str(error)).lower()

@@ -13,6 +13,7 @@ from signal import SIGTERM, SIGUSR1, Signals
 
 from sqlqd import exits, log, proc, tree
 from sqlqd.board import Cell
+from sqlqd.cgroup import Domain
 from sqlqd.clock import Clock
 from sqlqd.parent import orders, phases, plan
 from sqlqd.parent.crew import Crew, Exit
@@ -44,6 +45,8 @@ class Plot:
     notices: Notices
     hangup_stops: bool
     """Whether SIGHUP means that our terminal is gone."""
+    cgroups: Domain | None = None
+    """Where jobs get cgroups of their own."""
 
 
 class Parent:
@@ -65,7 +68,7 @@ class Parent:
         self._holds_back = False
         """Whether no worker is to begin yet: a file that was replaced is still worked on."""
         self._wakeup = proc.Wakeup(proc.PARENT_SIGNALS)
-        self._crew = Crew(plot.orders)
+        self._crew = Crew(plot.orders, plot.cgroups)
         self._report = Report(plot.notices, self._began)
         self._reload = Reload(plot.reload, self._crew, plot.notices, self._report, plot.clock)
         tree.become_subreaper()

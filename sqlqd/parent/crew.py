@@ -8,6 +8,7 @@ from signal import Signals
 
 from sqlqd import faults, proc, tree
 from sqlqd.board import Board, Cell
+from sqlqd.cgroup import Domain, Leaves
 from sqlqd.identity import Identity
 from sqlqd.parent import plan
 from sqlqd.parent.orders import Orders
@@ -43,8 +44,8 @@ class Exit:
 class Crew:
     """All children. What they do is given by orders; when one is forked or killed its caller decides."""
 
-    def __init__(self, orders: Orders) -> None:
-        """Make the slots, their pipes and the board; nothing runs yet."""
+    def __init__(self, orders: Orders, cgroups: Domain | None = None) -> None:
+        """Make the slots, their pipes and the board; nothing runs yet. `cgroups`: where jobs get theirs."""
         self.board = Board()
         self.slots: list[Slot] = []
         self.generation = 0
@@ -56,6 +57,7 @@ class Crew:
         self._processes: dict[int, _Process] = {}
         self._forks = 0
         self._strangers: set[int] = set()
+        self._cgroups = cgroups
 
     @property
     def pidfds(self) -> list[int]:
@@ -148,7 +150,12 @@ class Crew:
             others = {other.pid for other in self.slots if other is not slot}
             process.spared.update(others, self._strangers)
             process.ending = tree.Ending(
-                now, grace=0.0, leader=slot.pid, spared=process.spared, patience=plan.STRAY_PATIENCE
+                now,
+                grace=0.0,
+                leader=slot.pid,
+                spared=process.spared,
+                enclosure=self._leaves(slot),
+                patience=plan.STRAY_PATIENCE,
             )
             process.due = now
 
@@ -163,9 +170,15 @@ class Crew:
         process.due = now + _AGAIN if over else process.ending.due
         if not over or not _has_ended(process.pidfd):
             return None
+        if (leaves := self._leaves(slot)) is not None:
+            leaves.remove()
         remains = process.ending.remains
         self._spare(member.pid for member in remains)
         return Exit(self._reap(slot), remains)
+
+    def _leaves(self, slot: Slot) -> Leaves | None:
+        """The cgroups of what the child of a slot has at work."""
+        return self._cgroups.of_slot(slot.index) if self._cgroups is not None else None
 
     def look_around(self) -> None:
         """Note which children are none of ours, to leave them alone: from before us, or orphans given to us.

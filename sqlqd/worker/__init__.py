@@ -12,6 +12,7 @@ from typing import Protocol
 
 from sqlqd import faults, log, proc, tree
 from sqlqd.board import Cell
+from sqlqd.cgroup import Domain
 from sqlqd.clock import Clock, SystemClock
 from sqlqd.command import Programs
 from sqlqd.command.run import Commands
@@ -281,8 +282,11 @@ _TOLD: Mapping[Signals, Callable[[Worker], None]] = {
 """What the parent's signals mean; a terminal's, which everybody gets, are the parent's to decide about."""
 
 
-def work(seat: Seat, config: Config, open_store: OpenStore) -> int:
-    """Be the worker of this seat until it is told to leave; the process's exit status."""
+def work(seat: Seat, config: Config, open_store: OpenStore, cgroups: Domain | None = None) -> int:
+    """Be the worker of this seat until it is told to leave; the process's exit status.
+
+    `cgroups`: where jobs get theirs.
+    """
     wakeup = proc.Wakeup()
     name = proc.child_name(seat.uid)
     proc.call_myself(name, f"worker {seat.slot}")
@@ -293,7 +297,7 @@ def work(seat: Seat, config: Config, open_store: OpenStore) -> int:
         seat,
         config,
         open_store,
-        Programs(config.path, holder, clock),
+        Programs(config.path, holder, clock, cgroups),
         holder=holder,
         clock=clock,
         rng=random.SystemRandom(),

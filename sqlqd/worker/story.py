@@ -84,4 +84,6 @@ def _end(outcome: Outcome) -> dict[str, object]:
         "exit_code": outcome.code,
         "signal": None if outcome.signal is None else signal_name(outcome.signal),
         "duration_seconds": round(outcome.duration, 3),
+        "cpu_seconds": None if outcome.cpu is None else round(outcome.cpu, 3),
+        "memory_peak_bytes": outcome.memory_peak,
     }
