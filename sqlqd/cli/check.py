@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from sqlqd.cli import confined
 from sqlqd.cli.output import Output
 from sqlqd.cli.session import Session
 from sqlqd.command.launch import missing
@@ -44,10 +45,11 @@ def check(session: Session, *, as_json: bool) -> None:
     Commands are looked for as the user who asks: run it as the daemon's user.
     """
     config = session.config
-    warnings = _warnings(config)
+    standing = confined.standing(config)
+    warnings = _warnings(config, standing)
     with Output() as output:
         if as_json:
-            output.json(_document(config, warnings))
+            output.json(_document(config, standing, warnings))
             return
         for line in _lines(config):
             output.line(line)
@@ -107,6 +109,7 @@ def _facts(config: Config, queue: Queue) -> list[tuple[str, str]]:
         *([("with", ", ".join(printable(name) for name in queue.env))] if queue.env else []),
         ("at once", f"{at_once} of {config.daemon.workers} workers"),
         ("time limit", f"{limit}; SIGKILL {spell(queue.kill_grace)} after SIGTERM"),
+        *([("limits", f"at most {told}")] if (told := confined.told(queue)) else []),
         ("lease", spell(queue.lease)),
         (
             "attempts",
@@ -120,7 +123,7 @@ def _facts(config: Config, queue: Queue) -> list[tuple[str, str]]:
     ]
 
 
-def _document(config: Config, warnings: list[str]) -> dict[str, Any]:
+def _document(config: Config, standing: confined.Standing, warnings: list[str]) -> dict[str, Any]:
     """The same for programs; never what `env` sets."""
     daemon = config.daemon
     return {
@@ -148,6 +151,10 @@ def _document(config: Config, warnings: list[str]) -> dict[str, Any]:
                 "keep_done_seconds": queue.keep_done,
                 "keep_dead_seconds": _finite(queue.keep_dead),
                 "drain_timeout_seconds": _finite(queue.drain_timeout),
+                "memory_max": queue.memory_max,
+                "cpu_quota": queue.cpu_quota,
+                "tasks_max": queue.tasks_max,
+                "limits_in_force": confined.in_force(queue, standing),
                 "env": sorted(queue.env),
             }
             for queue in config.queues.values()
@@ -161,7 +168,7 @@ def _finite(seconds: float) -> float | None:
     return None if seconds == float("inf") else seconds
 
 
-def _warnings(config: Config) -> list[str]:
+def _warnings(config: Config, standing: confined.Standing) -> list[str]:
     warnings: list[str] = []
     if not is_safe(version()):
         warnings.append(f"SQLite {version()} can lose what was committed; use 3.51.3 or later")
@@ -173,7 +180,8 @@ def _warnings(config: Config) -> list[str]:
     if not config.queues:
         warnings.append("no queue is configured: nothing will run")
     for queue in config.queues.values():
-        warnings += [f"queue {queue.name}: {text}" for text in _queue_warnings(queue)]
+        texts = [*_queue_warnings(queue), *confined.warnings(queue, standing)]
+        warnings += [f"queue {queue.name}: {text}" for text in texts]
     return warnings + _takes_all(config)
 
 

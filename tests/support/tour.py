@@ -31,7 +31,7 @@ _VARIES = [
     (re.compile(r"\b\d\d:\d\d(:\d\d)?\b"), "<time>"),
     (re.compile(r"\b\d+(\.\d+)? ?(us|ms|s|min|h|d)\b( \d+(us|ms|s|min|h|d)\b)*"), "<duration>"),
     (re.compile(r"\bnow\b|\bin <duration>|<duration> ago"), "<when>"),
-    (re.compile(r"\b(pid +|worker_pid=|worker[= ]|duration_seconds=)[\d.]+"), r"\1<number>"),
+    (re.compile(r"\b(pid +|worker_pid=|worker[= ]|duration_seconds=|cpu_seconds=)[\d.]+"), r"\1<number>"),
     (re.compile(r"^( +\d+ +)\d+( +idle)$", re.MULTILINE), r"\1<pid>\2"),
     (re.compile(r"^(user +).*", re.MULTILINE), r"\1<user>"),
     (re.compile(r"\b\d+\.\d+\.\d+\b"), "<version>"),

@@ -6,10 +6,10 @@ from tests.support.service import Service
 
 DELEGATED = ("Delegate=yes", "ProtectControlGroups=no", "RestartSec=100ms")
 
-# A session of its own, a double fork, and a relay that would outrun whoever looks for processes.
+# Sessions of their own and double forks, some deaf to SIGTERM, and a relay of processes that fork and exit.
 SCATTER = """
 (setsid sh -c '(setsid sleep 300 &) ; trap "" TERM ; setsid sleep 301 & exit 0' &)
-(relay() { (relay &); exit; }; sleep 302 &)
+(setsid sh -c 'relay() { (relay &) ; } ; relay ; sleep 302' &)
 """
 
 QUEUES = f'''
@@ -119,7 +119,7 @@ def test_what_a_killed_daemon_left_is_ended_by_the_next(service: Service) -> Non
     delegated(service, lines=("KillMode=process",))
     job = service.enqueue("sleeper")
     service.record("job.output", job_id=job)
-    [(name, pids)] = jobs_of(service).items()
+    [pids] = jobs_of(service).values()
     # Workers that stand still cannot end what they run.
     workers = [str(pid) for pid, words in service.processes().items() if "worker" in words]
     service.machine.good("kill", "-STOP", *workers)
@@ -130,9 +130,7 @@ def test_what_a_killed_daemon_left_is_ended_by_the_next(service: Service) -> Non
 
 
 @pytest.mark.parametrize("lines", [("Delegate=no",), ("Delegate=yes", "ProtectControlGroups=yes")])
-def test_without_delegation_no_cgroup_is_made_and_all_works(
-    service: Service, lines: tuple[str, ...]
-) -> None:
+def test_without_delegation_no_cgroup_is_made_and_all_works(service: Service, lines: tuple[str, ...]) -> None:
     service.unit_lines(*lines)
     service.start(QUEUES)
     job, burnt = service.enqueue("sleeper"), service.enqueue("burner")
