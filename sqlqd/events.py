@@ -98,6 +98,11 @@ EVENTS = {
         "queue {queue} held for {block_seconds} s, its command cannot be started: {reason}",
     ),
     "queue.unblocked": Event(INFO, "bdf607e4ed0845e380ad09e2b9540cdb", "queue {queue} runs again"),
+    "queue.limits_missing": Event(
+        WARNING,
+        "eb45cf9d081446019fbbbd354f2eb9ee",
+        "queue {queue} is not held to all of its limits: {reason}",
+    ),
     "queue.unknown": Event(
         WARNING,
         "cb0529a32c224a5faa1fc87c27830530",

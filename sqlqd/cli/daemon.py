@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from sqlqd import delegation, exits, log, presence, proc, systemd
 from sqlqd.cgroup import Domain
+from sqlqd.cli import confined
 from sqlqd.cli.failure import report
 from sqlqd.clock import SystemClock
 from sqlqd.config import Config, ConfigError, load
@@ -58,6 +59,7 @@ def supervise(config: Config, *, paused: bool = False) -> NoReturn:
         log.event("database.library", version=version())
     terminal = any(os.isatty(descriptor) for descriptor in (0, 1, 2))
     cgroups = delegation.take()
+    _warn_of_limits(config, cgroups)
     desk = _Desk(config, cgroups)
     parent = Parent(
         Plot(
@@ -112,6 +114,15 @@ class _Desk:
     def _adopt(self, config: Config) -> None:
         self._config = config
         _set_up_log(config)
+        _warn_of_limits(config, self._cgroups)
+
+
+def _warn_of_limits(config: Config, cgroups: Domain | None) -> None:
+    """Log what of the queues' limits will not be in force, and what would bring it."""
+    now = confined.together([cgroups])
+    for queue in config.queues.values():
+        for reason in confined.warnings(queue, now):
+            log.event("queue.limits_missing", queue=queue.name, reason=reason)
 
 
 def _set_up_log(config: Config) -> None:

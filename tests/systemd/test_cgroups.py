@@ -137,6 +137,7 @@ def test_without_delegation_no_cgroup_is_made_and_all_works(service: Service, li
     service.record("job.output", job_id=job)
     assert set(cgroups(service)) == {""}
     assert float(service.record("job.finished", job_id=burnt)["cpu_seconds"]) > 0.02
+    assert service.records("queue.limits_missing", queue="throttled")
     told = service.sqlqd("check").stdout
     assert "cpu_quota is not in force" in told
     assert "Delegate=yes" in told
