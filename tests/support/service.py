@@ -15,6 +15,7 @@ from tests.support.daemon import until
 WHEELS = "/srv/wheels"
 """Where the machine, which has no network, finds what pip would download."""
 
+INSTALLER = SOURCES / "scripts" / "install"
 OFFLINE = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": WHEELS}
 
 CONFIG = """\
@@ -36,11 +37,15 @@ time.sleep(60)
 
 
 def bring_wheels(machine: Machine) -> str | None:
-    """Put sqlqd's wheel, built from the sources, and those it needs into the machine; why not, where not."""
+    """Put the wheels that sqlqd needs, and those that build it, into the machine; why not, where not."""
     with tempfile.TemporaryDirectory() as folder:
         build = ["/usr/bin/python3", "-m", "pip", "wheel", "--quiet", "--wheel-dir", folder]
         built = subprocess.run(
-            [*build, os.fspath(SOURCES)], capture_output=True, text=True, timeout=120, check=False
+            [*build, os.fspath(SOURCES), "hatchling"],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
         )
         if built.returncode != 0:
             return f"/usr/bin/python3 -m pip cannot fetch what sqlqd needs: {built.stderr.strip()[-500:]}"
@@ -50,10 +55,7 @@ def bring_wheels(machine: Machine) -> str | None:
 
 def install(machine: Machine, *options: str) -> subprocess.CompletedProcess[str]:
     """Run `scripts/install` in the machine."""
-    script = SOURCES / "scripts" / "install"
-    if not script.exists():
-        script = Path(__file__).with_name("install")
-    return machine.run(os.fspath(script), *options, env=OFFLINE, patience=120)
+    return machine.run(os.fspath(SOURCES / "scripts" / "install"), *options, env=OFFLINE, patience=120)
 
 
 def _fields(entry: dict[str, Any]) -> dict[str, str]:
@@ -89,6 +91,13 @@ class Service:
         """Set directives of [Service] for this instance alone; in force from its next start."""
         path = f"/run/systemd/system/{self.unit}.d/tests.conf"
         self.machine.write(path, "\n".join(["[Service]", *lines, ""]))
+        self.machine.good("systemctl", "daemon-reload")
+
+    def drop_in(self, *names: str) -> None:
+        """Put shipped variants of the unit in force for this instance alone."""
+        for name in names:
+            text = (SOURCES / "systemd" / "drop-ins" / f"{name}.conf").read_text(encoding="utf-8")
+            self.machine.write(f"/run/systemd/system/{self.unit}.d/50-{name}.conf", text)
         self.machine.good("systemctl", "daemon-reload")
 
     def start(self, queues: str = "", *, workers: int = 2, daemon: str = "") -> None:
