@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from sqlqd.cli.moments import beside, iso, local
 from sqlqd.model import Attempt, Record, State
+from sqlqd.moments import beside, iso, local
 from sqlqd.printable import printable
 from sqlqd.units import spell
 

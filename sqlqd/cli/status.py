@@ -4,12 +4,12 @@ from typing import Any
 
 import click
 
-from sqlqd.cli.moments import iso, local
 from sqlqd.cli.output import Output
 from sqlqd.cli.records import WIDTH, fit
 from sqlqd.cli.session import Session
 from sqlqd.config import Config
 from sqlqd.model import DaemonSeen, Overview, QueueCount, WorkerSeen
+from sqlqd.moments import iso, local
 from sqlqd.presence import living
 from sqlqd.printable import printable
 from sqlqd.units import spell

@@ -8,7 +8,9 @@ from pathlib import Path
 
 TIERS: tuple[frozenset[str], ...] = (
     frozenset({"model", "clock", "faults", "events", "exits", "board", "seat", "identity", "version"}),
-    frozenset({"config", "limits", "units", "printable", "policy", "log", "patience", "store"}),
+    frozenset(
+        {"config", "limits", "units", "moments", "printable", "policy", "why", "log", "patience", "store"}
+    ),
     frozenset({"proc", "tree", "cgroup", "delegation", "systemd", "presence", "relics"}),
     frozenset({"command"}),
     frozenset({"worker"}),

@@ -1,4 +1,4 @@
-"""Moments and lengths of time as the verbs print them."""
+"""Moments and lengths of time as people and programs are told them."""
 
 from datetime import UTC, datetime
 
