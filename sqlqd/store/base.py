@@ -11,6 +11,7 @@ from typing import Protocol
 from sqlqd.identity import Identity
 from sqlqd.model import (
     Ask,
+    Circumstances,
     Claim,
     DaemonSeen,
     Enqueued,
@@ -201,6 +202,13 @@ class Store(Protocol):
 
     def record(self, id_or_prefix: str) -> Record | None:
         """One job, whole, with its history. Raises StoreError where a prefix fits several."""
+        ...
+
+    def circumstances(self, id_or_prefix: str, queues: Sequence[Rules]) -> Circumstances | None:
+        """One job with its history, and what decides when it runs, where these queues are served.
+
+        Raises StoreError where a prefix fits several.
+        """
         ...
 
     def retry(self, selection: Selection, *, dry_run: bool = False) -> Touched:

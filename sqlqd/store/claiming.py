@@ -66,7 +66,7 @@ def _next(database: Database, turns: Turns, after: str, now: float) -> _Found | 
             return _Found(head.rowid, rules, head.blocks or 0)
     for rules, head in turns.heads(lambda name: database.one(sql.WAITING_HEAD, (name,)), after):
         if head.closed_until(now) is None:
-            due = _due(database, rules, head, now)
+            due = due_row(database, rules, head, now)
             if due is not None and room(database, rules) > 0:
                 return _Found(due, rules, head.blocks or 0)
     return None
@@ -81,7 +81,7 @@ def paused_until(database: Database, now: float) -> float | None:
     return until if until > now else None
 
 
-def _due(database: Database, rules: Rules, head: Head, now: float) -> int | None:
+def due_row(database: Database, rules: Rules, head: Head, now: float) -> int | None:
     """The first row of the highest priority that has one due. There are 201 priorities at most."""
     if head.run_at <= now:
         return head.rowid

@@ -12,6 +12,7 @@ from sqlqd.model import (
     Ask,
     Bury,
     Cancel,
+    Circumstances,
     Claim,
     DaemonSeen,
     Enqueued,
@@ -31,7 +32,19 @@ from sqlqd.model import (
     Touched,
     Verdict,
 )
-from sqlqd.store import claiming, desk, leases, pauses, requests, selecting, settling, survey, upkeep, wal
+from sqlqd.store import (
+    circumstances,
+    claiming,
+    desk,
+    leases,
+    pauses,
+    requests,
+    selecting,
+    settling,
+    survey,
+    upkeep,
+    wal,
+)
 from sqlqd.store import statements as sql
 from sqlqd.store.base import JobRefused
 from sqlqd.store.database import Database, Moment, Wait, make_file
@@ -263,6 +276,11 @@ class SqliteStore:
     def record(self, id_or_prefix: str) -> Record | None:
         """One job, whole, with its history. Raises StoreError where a prefix fits several."""
         return survey.record(self._database, id_or_prefix)
+
+    def circumstances(self, id_or_prefix: str, queues: Sequence[Rules]) -> Circumstances | None:
+        """One job with its history, and what decides when it runs."""
+        turns = self._turns_of(queues)
+        return self._database.read(lambda now: circumstances.of(self._database, id_or_prefix, turns, now))
 
     def retry(self, selection: Selection, *, dry_run: bool = False) -> Touched:
         """Dead jobs live again with fresh attempts; those waiting in backoff are due now."""

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from sqlqd.model import DaemonSeen, Overview, QueueCount, Record, Selection, WorkerSeen
 from sqlqd.store.database import Database, Moment
-from sqlqd.store.selecting import at, history, places
+from sqlqd.store.selecting import Placed, at, history, places
 
 _WAITING = """
 SELECT CAST(queue AS BLOB), sum(run_at <= ?1), sum(run_at > ?1), min(CASE WHEN run_at <= ?1 THEN run_at END)
@@ -32,11 +33,15 @@ SELECT count(*) FROM jobs INDEXED BY jobs_held WHERE locked_by IS NOT NULL AND q
 
 _RUNNING_IN_ALL = "SELECT count(*) FROM jobs INDEXED BY jobs_held WHERE locked_by IS NOT NULL AND lost = 0"
 
+# All of them at once: for each of a thousand workers the held jobs would be gone through again.
 _RUNNING = """
-SELECT CAST(id AS BLOB), CAST(queue AS BLOB), iif(typeof(claimed_at) = 'real', claimed_at, NULL)
-FROM jobs INDEXED BY jobs_held
-WHERE locked_by IS NOT NULL AND lost = 0 AND locked_by >= ?1 || '/' AND locked_by < ?1 || '0' LIMIT 1
+SELECT CAST(locked_by AS BLOB), CAST(id AS BLOB), CAST(queue AS BLOB),
+    iif(typeof(claimed_at) = 'real', claimed_at, NULL)
+FROM jobs INDEXED BY jobs_held WHERE locked_by IS NOT NULL AND lost = 0 LIMIT ?
 """
+
+_MOST_RUNNING = 100_000
+"""Jobs under a lease that are looked through for those of our workers; other programs may hold any number."""
 
 
 def overview(database: Database, configured: Iterable[str]) -> Overview:
@@ -44,7 +49,7 @@ def overview(database: Database, configured: Iterable[str]) -> Overview:
     names = frozenset(configured)
     return database.read(
         lambda now: Overview(
-            now.wall, _queues(database, names, now.wall), _workers(database), _daemons(database)
+            now.wall, _queues(database, names, now.wall), workers(database), daemons(database)
         )
     )
 
@@ -57,14 +62,16 @@ def running(database: Database, queue: str | None) -> int:
 
 def record(database: Database, id_or_prefix: str) -> Record | None:
     """One job with its history. Raises SeveralJobs."""
+    found = database.read(lambda now: placed(database, id_or_prefix, now))
+    return None if found is None else found.record
 
-    def look(now: Moment) -> Record | None:
-        for place in places(database, id_or_prefix):
-            for _, found in at(database, place, Selection(), now):
-                return replace(found, history=history(database, found.id))
-        return None
 
-    return database.read(look)
+def placed(database: Database, id_or_prefix: str, now: Moment) -> Placed | None:
+    """One job with its history, and where it stands. Raises SeveralJobs."""
+    for place in places(database, id_or_prefix):
+        for _, found in at(database, place, Selection(), now):
+            return Placed(place, replace(found, history=history(database, found.id)))
+    return None
 
 
 def _queues(database: Database, configured: frozenset[str], now: float) -> tuple[QueueCount, ...]:
@@ -101,16 +108,16 @@ def _queues(database: Database, configured: frozenset[str], now: float) -> tuple
     return tuple(counts[name] for name in sorted(counts))
 
 
-def _workers(database: Database) -> tuple[WorkerSeen, ...]:
-    workers = [WorkerSeen(*row) for row in database.all(_WORKERS)]
-    return tuple(_with_job(database, worker) for worker in workers)
+def workers(database: Database) -> tuple[WorkerSeen, ...]:
+    """The announced workers, each with the job that it holds."""
+    running = database.all(_RUNNING, (_MOST_RUNNING,))
+    held = {token.partition(b"/")[0].decode(errors="replace"): job for token, *job in running}
+    seen = (WorkerSeen(*row) for row in database.all(_WORKERS))
+    return tuple(_with_job(worker, held[worker.uid]) if worker.uid in held else worker for worker in seen)
 
 
-def _with_job(database: Database, worker: WorkerSeen) -> WorkerSeen:
-    held = database.one(_RUNNING, (worker.uid,))
-    if held is None:
-        return worker
-    job_id, queue, claimed_at = held
+def _with_job(worker: WorkerSeen, job: list[Any]) -> WorkerSeen:
+    job_id, queue, claimed_at = job
     return replace(
         worker,
         job_id=job_id.decode(errors="replace"),
@@ -119,5 +126,6 @@ def _with_job(database: Database, worker: WorkerSeen) -> WorkerSeen:
     )
 
 
-def _daemons(database: Database) -> tuple[DaemonSeen, ...]:
+def daemons(database: Database) -> tuple[DaemonSeen, ...]:
+    """The announced daemons, whether they live or not."""
     return tuple(DaemonSeen(*row) for row in database.all(_DAEMONS))

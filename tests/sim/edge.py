@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 from sqlqd.identity import Identity
 from sqlqd.model import (
     Ask,
+    Circumstances,
     Claim,
     DaemonSeen,
     Enqueued,
@@ -300,6 +301,9 @@ class Edge:
 
     def record(self, id_or_prefix: str) -> Record | None:
         return self._store.record(id_or_prefix)
+
+    def circumstances(self, id_or_prefix: str, queues: Sequence[Rules]) -> Circumstances | None:
+        return self._store.circumstances(id_or_prefix, queues)
 
     def retry(self, selection: Selection, *, dry_run: bool = False) -> Touched:
         def act() -> Touched:

@@ -162,6 +162,31 @@ def test_find_walks_in_order_without_sorting(connection: apsw.Connection, tmp_pa
     store.close()
 
 
+def test_why_reads_no_table(connection: apsw.Connection, tmp_path: Path) -> None:
+    fill(connection)
+    used: dict[str, Any] = {}
+    store = open_store(tmp_path / "queue.db", TwoHands(wall=9e9))
+    (inside,) = [one for one in apsw.connections() if one is not connection]
+
+    def note(_: apsw.Cursor, text: str, bound: Any) -> bool:
+        used[text] = bound
+        return True
+
+    inside.exec_trace = note
+    held, waits = claimed(store), add(store)
+    for job in (held.id, waits):
+        assert store.circumstances(job, [Rules("mail", concurrency=1)])
+    inside.exec_trace = None
+    selects = {text: bound for text, bound in used.items() if "jobs" in text and "SELECT" in text}
+    assert len(selects) > 10
+    for text, bound in selects.items():
+        lines = [str(row[3]) for row in inside.execute(f"EXPLAIN QUERY PLAN {text}", bound)]
+        assert [
+            line for line in costly(lines) if not line.startswith("SCAN jobs USING INDEX jobs_held")
+        ] == []
+    store.close()
+
+
 def _bound(text: str) -> Any:
     names = ("now", "first", "last", "queue", "key", "error", "before", "behind", "states", "limit")
     return dict.fromkeys(names, 0) if ":first" in text else (0,) * (2 if "?2" in text else 1)

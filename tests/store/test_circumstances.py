@@ -1,0 +1,130 @@
+"""What decides when a job runs is read as it stands."""
+
+from dataclasses import replace
+
+import pytest
+
+from sqlqd.model import Ask, Bury, DaemonSeen, Done, NewJob, Pause, Release, Retry, Rules, Selection, State
+from sqlqd.store.base import Store, StoreError
+from tests.support.clocks import TwoHands
+from tests.support.stores import add, claimed, failure, holder
+
+SERVED = (Rules("mail", concurrency=2), Rules("data"), Rules("idle"))
+
+
+def test_who_is_ahead_is_counted_as_claims_go(store: Store, clock: TwoHands) -> None:
+    def ahead(job: str) -> int:
+        found = store.circumstances(job, SERVED)
+        assert found is not None
+        return found.ahead
+
+    lost, *alike = (one.id for one in store.enqueue([NewJob("mail", run_at=clock.wall() - 5)] * 3))
+    assert claimed(store).id == lost
+    store.end_leases([holder().uid])
+    high, late = add(store, priority=5), add(store)
+    low = add(store, priority=-5)
+    add(store, priority=7, delay=60.0)
+    add(store, "data", priority=9)
+    order = [lost, high, *alike, late, low]
+    assert [ahead(job) for job in order] == [0, 1, 2, 3, 4, 5]
+    assert [claimed(store, who=holder(2)).id for _ in order] == order
+
+
+def test_who_else_takes_turns(store: Store) -> None:
+    job = add(store)
+    add(store, "idle", delay=60.0)
+    seen = store.circumstances(job, SERVED)
+    assert (seen and seen.rivals) == 0
+    add(store, "data")
+    add(store, "nobody's")
+    seen = store.circumstances(job, SERVED)
+    assert (seen and seen.rivals) == 1
+    store.pause(["data"])
+    seen = store.circumstances(job, SERVED)
+    assert (seen and seen.rivals) == 0
+
+
+def test_the_slots_of_its_queue_and_who_has_them(store: Store) -> None:
+    one, two, waits = add(store), add(store), add(store)
+    first, second = claimed(store), claimed(store, who=holder(2))
+    seen, inside = store.circumstances(waits, SERVED), store.circumstances(one, SERVED)
+    assert seen
+    assert inside
+    assert (seen.leased, set(seen.holders), seen.held) == (2, {one, two}, None)
+    assert (inside.leased, inside.holders) == (1, (two,))
+    assert inside.held
+    assert (inside.held.token, inside.held.lost, inside.held.asked) == (first.token, False, None)
+    store.kill(Selection(ids=(one,)))
+    inside = store.circumstances(one, SERVED)
+    assert inside
+    assert inside.held
+    assert inside.held.asked is Ask.KILL
+    store.settle(second, Done())
+
+
+def test_a_lease_is_measured_by_its_own_clock(store: Store, clock: TwoHands) -> None:
+    job = add(store)
+    claimed(store)
+    clock.pass_by(10.0)
+    clock.step_wall(-3600.0)
+    seen = store.circumstances(job, SERVED)
+    assert seen
+    assert seen.held
+    assert (seen.held.left, seen.held.earlier_boot) == (20.0, False)
+    clock.pass_by(25.0)
+    seen = store.circumstances(job, SERVED)
+    assert seen
+    assert seen.held
+    assert seen.held.left == -5.0
+    clock.reboot()
+    seen = store.circumstances(job, SERVED)
+    assert seen
+    assert seen.held
+    assert (seen.held.left, seen.held.earlier_boot) == (None, True)
+    store.expire_leases()
+    seen = store.circumstances(job, SERVED)
+    assert seen
+    assert seen.held
+    assert (seen.held.lost, seen.job.state) == (True, State.READY)
+
+
+def test_pauses_and_blocks_that_concern_it(store: Store, clock: TwoHands) -> None:
+    job, other = add(store), add(store, "data")
+    now = clock.wall()
+    store.settle(claimed(store), Release("no such file", block=5.0))
+    store.pause(["", "mail", "idle"], seconds=60.0)
+    seen, beside = store.circumstances(job, SERVED), store.circumstances(other, SERVED)
+    assert seen
+    assert beside
+    everything, its = Pause("", now, now + 60.0), Pause("mail", now, now + 60.0)
+    assert (seen.pauses, beside.pauses) == ((everything, its), (everything,))
+    assert (seen.blocked_until, seen.blocked_reason) == (now + 5.0, "no such file")
+    assert (beside.blocked_until, beside.blocked_reason) == (None, None)
+    clock.pass_by(60.0)
+    seen = store.circumstances(job, SERVED)
+    assert (seen and (seen.pauses, seen.blocked_until)) == ((), None)
+
+
+def test_ended_jobs_and_unknown_ones(store: Store, clock: TwoHands) -> None:
+    daemon = DaemonSeen(77, clock.wall(), clock.wall(), "1", "/x", 1)
+    store.daemon_started(daemon)
+    store.worker_started(holder(), 77)
+    job = add(store)
+    store.settle(claimed(store), Retry(clock.wall(), "exit 75"), failure(75))
+    busy = store.circumstances(job, SERVED)
+    assert busy
+    assert [attempt.exit_code for attempt in busy.job.history] == [75]
+    assert (busy.daemons, [worker.job_id for worker in busy.workers]) == ((daemon,), [None])
+    held = claimed(store)
+    busy = store.circumstances(job, SERVED)
+    assert busy
+    assert [worker.job_id for worker in busy.workers] == [job]
+    store.settle(held, Bury("exit 75"), failure(75))
+    dead = store.circumstances(job, SERVED)
+    assert dead
+    assert (dead.job.state, dead.held) == (State.DEAD, None)
+    assert replace(dead.job, history=()) in set(store.find(Selection(ids=(job,))))
+    assert store.circumstances("abcdef", SERVED) is None
+    add(store, id="abcdef01"), add(store, id="abcdef02")
+    with pytest.raises(StoreError, match="several"):
+        store.circumstances("abcdef", SERVED)
