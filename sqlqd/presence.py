@@ -1,14 +1,16 @@
 """Who lives on a database: record locks on the side file `<database>.lock`. Never opens the database.
 
-A daemon's parent holds the byte that has its pid for a number; the one steward that does the chores holds
-byte 0. The locks end with their process, whatever ends it, and do not cross a fork. Closing any
-descriptor of the file ends all locks that the process has there, so a process has one `Presence`.
+A daemon's parent holds the byte that has its pid for a number, and once it stops another one far behind that;
+the one steward that does the chores holds byte 0. The locks end with their process, whatever ends it, and do
+not cross a fork. Closing any descriptor of the file ends all locks that the process has there, so a process
+has one `Presence`.
 """
 
 import errno
 import fcntl
 import os
 import struct
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,6 +18,8 @@ _CHORES = 0
 _MODE = 0o660
 _TAKEN = (errno.EACCES, errno.EAGAIN)
 _BEHIND_EVERY_PID = 1 << 22  # the kernel's highest pid_max
+_STOPPING = 1 << 23
+"""The byte of a daemon that stops is so far behind its first."""
 
 _FLOCK = "hhqqi4x"
 """struct flock: type, whence, start, length, pid."""
@@ -38,6 +42,11 @@ class Presence:
     def announce(self, pid: int) -> bool:
         """Let others see this daemon; False where another one has the same pid (in another container)."""
         return self._hold(pid)
+
+    def stop(self, pid: int) -> None:
+        """Let others see that this daemon gives out no more jobs; may be repeated."""
+        if _STOPPING + pid not in self._held:
+            self._hold(_STOPPING + pid)
 
     def elect(self) -> bool:
         """Whether this process is the one to do the chores; asked again and again."""
@@ -80,12 +89,21 @@ def living(database: Path) -> list[int]:
 
     Raises OSError where the side file cannot be read.
     """
+    return _read(database, _living)
+
+
+def stopping(database: Path) -> list[int]:
+    """Those of them that give out no more jobs; by the same rules."""
+    return _read(database, lambda fd: [byte - _STOPPING for byte in _held(fd, _STOPPING, 2 * _STOPPING)])
+
+
+def _read(database: Path, look: Callable[[int], list[int]]) -> list[int]:
     try:
         fd = os.open(side_file(database), os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return []
     try:
-        return _living(fd)
+        return look(fd)
     finally:
         os.close(fd)
 
@@ -101,9 +119,16 @@ def _open(path: Path) -> int:
 
 
 def _living(fd: int) -> list[int]:
-    """The kernel names one lock of a range at a time: the bytes before and behind it are asked for next."""
+    return _held(fd, _CHORES + 1, _BEHIND_EVERY_PID + 1)
+
+
+def _held(fd: int, first: int, limit: int) -> list[int]:
+    """The bytes from `first` and before `limit` that one lock each is on.
+
+    The kernel names one lock of a range at a time: the bytes before and behind it are asked for next.
+    """
     found: list[int] = []
-    ranges = [(_CHORES + 1, _BEHIND_EVERY_PID + 1)]
+    ranges = [(first, limit)]
     while ranges:
         start, end = ranges.pop()
         asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, start, end - start, 0)

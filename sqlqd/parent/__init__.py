@@ -104,7 +104,7 @@ class Parent:
         sight = self._advance(now)
         changed, due = self._report.tell(sight, now)
         if self._place is not None:
-            self._place.keep(now)
+            self._place.keep(now, stops=not self._phase.works)
         return min(due, now + self._look_again(sight, now, changed=changed), self._next_limit())
 
     # Signals and phases.

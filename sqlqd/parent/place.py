@@ -23,8 +23,13 @@ class Place:
         if others:
             log.event("daemon.shared", count=others, database=str(database))
 
-    def keep(self, now: float) -> None:
-        """Take it again where the file was removed or replaced; `now` of the awake clock."""
+    def keep(self, now: float, *, stops: bool) -> None:
+        """Take it again where the file was removed or replaced; `now` of the awake clock. `stops`: no more
+        jobs are given out.
+        """
+        if stops:
+            with suppress(OSError):
+                self._presence.stop(os.getpid())
         if now - self._looked >= _LOOKS:
             self._looked = now
             # Where it cannot be had now, the next look tries again.

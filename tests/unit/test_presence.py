@@ -57,6 +57,24 @@ def test_daemons_are_seen_while_they_live(database: Path) -> None:
     assert presence.living(database) == []
 
 
+def stops(database: Path, pid: int) -> bool:
+    here = presence.Presence(database)
+    here.announce(pid)
+    here.stop(pid)
+    here.stop(pid)
+    return True
+
+
+def test_those_that_stop_are_told_from_the_others(database: Path) -> None:
+    assert presence.stopping(database) == []
+    with ExitStack() as stack:
+        stack.enter_context(elsewhere(partial(announced, database, 1)))
+        for pid in (77, 4_194_304):
+            stack.enter_context(elsewhere(partial(stops, database, pid)))
+        assert presence.stopping(database) == [77, 4_194_304]
+        assert presence.living(database) == [1, 77, 4_194_304]
+
+
 def test_nobody_lives_where_no_side_file_is_and_looking_makes_none(database: Path) -> None:
     assert presence.living(database) == []
     assert not presence.side_file(database).exists()
