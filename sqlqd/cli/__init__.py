@@ -1,6 +1,7 @@
 """The command line: finds the verb, loads only what that one needs, and turns every failure into one line."""
 
 import sys
+from functools import partial
 from importlib import import_module
 
 import click
@@ -27,22 +28,36 @@ VERBS = {
 }
 """Each verb and where it is; in the order of `sqlqd --help`."""
 
-_CONFIG_HELP = "The configuration; else $SQLQD_CONFIG, else /etc/sqlqd/sqlqd.toml."
+
+def _where_options() -> list[click.Option]:
+    """The options by which every verb finds its configuration."""
+    option = partial(click.Option, expose_value=False, callback=_choose)
+    return [
+        option(
+            ["-c", "--config"],
+            metavar="FILE",
+            help="The configuration; else $SQLQD_CONFIG, else as follows.",
+        ),
+        option(["--user"], flag_value="yes", help="That of the user service: ~/.config/sqlqd/sqlqd.toml."),
+        option(
+            ["-i", "--instance"],
+            metavar="NAME",
+            help="That of sqlqd@NAME.service; else /etc/sqlqd/sqlqd.toml.",
+        ),
+    ]
 
 
-def _remember(context: click.Context, _: click.Parameter, value: str | None) -> None:
-    if value is not None:
-        context.ensure_object(Session).explicit = value
-
-
-def _config_option() -> click.Option:
-    return click.Option(
-        ["-c", "--config"], metavar="FILE", help=_CONFIG_HELP, expose_value=False, callback=_remember
-    )
+def _choose(context: click.Context, option: click.Parameter, value: str | None) -> None:
+    if value is None:
+        return
+    try:
+        context.ensure_object(Session).choose(f"--{option.name}", value)
+    except ValueError as error:
+        raise click.UsageError(str(error), context) from None
 
 
 class _Verbs(click.Group):
-    """Verbs that are loaded when they are named; each also takes --config behind it."""
+    """Verbs that are loaded when they are named; each also takes what names the configuration behind it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(VERBS)
@@ -55,13 +70,13 @@ class _Verbs(click.Group):
         if not isinstance(command, click.Command):
             raise TypeError(f"{VERBS[cmd_name]} is not a command")
         if not any(option.name == "config" for option in command.params):
-            command.params.append(_config_option())
+            command.params += _where_options()
         return command
 
 
 @click.group(
     cls=_Verbs,
-    params=[_config_option()],
+    params=_where_options(),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
 @click.version_option(VERSION, prog_name="sqlqd", message="%(prog)s %(version)s")

@@ -18,9 +18,40 @@ class Session:
     """One invocation. Modules are loaded when a verb first asks for what they bring."""
 
     def __init__(self) -> None:
-        """`explicit` is the path that --config named, if it did."""
-        self.explicit: str | None = None
+        """`chosen`: what was said of where the configuration is, by option."""
+        self.chosen: dict[str, str] = {}
         self._config: Config | None = None
+
+    def choose(self, option: str, value: str) -> None:
+        """Take --config, --instance or --user with its value, before or behind the verb.
+
+        ValueError where it contradicts another, or cannot be.
+        """
+        for other, before in self.chosen.items():
+            if other != option:
+                raise ValueError(f"{other} and {option} name different configurations: give one of them")
+            if before != value:
+                raise ValueError(f"{option} was given twice, as {before} and {value}")
+        if option == "--instance":
+            from sqlqd.config.places import of_instance  # noqa: PLC0415 - rare
+
+            of_instance(value)
+        self.chosen[option] = value
+
+    @property
+    def explicit(self) -> str | None:
+        """The path that --config named, if it did."""
+        return self.chosen.get("--config")
+
+    @property
+    def instance(self) -> str | None:
+        """The NAME that --instance gave, if it did."""
+        return self.chosen.get("--instance")
+
+    @property
+    def user(self) -> bool:
+        """Whether it is to be the user service's."""
+        return "--user" in self.chosen
 
     @property
     def config(self) -> "Config":
@@ -28,7 +59,8 @@ class Session:
         if self._config is None:
             from sqlqd import config  # noqa: PLC0415 - not every verb has one
 
-            self._config = config.load(config.locate(self.explicit, os.environ))
+            at = config.locate(self.explicit, os.environ, user=self.user, instance=self.instance)
+            self._config = config.load(at)
         return self._config
 
     @contextmanager

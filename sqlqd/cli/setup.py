@@ -10,14 +10,25 @@ from sqlqd.cli.output import Output
 from sqlqd.cli.session import Session
 
 _PROJECT = Path(__file__).with_name("project.toml")
+_USER = Path(__file__).with_name("user.toml")
 
 
 @click.command(short_help="Write ./sqlqd.toml for a project of your own.")
 @click.pass_obj
 def init(session: Session) -> None:
-    """Write ./sqlqd.toml, or the file that --config names, for a project of your own."""
-    path = Path(session.explicit or "sqlqd.toml").absolute()
-    text = _PROJECT.read_text(encoding="utf-8")
+    """Write ./sqlqd.toml, or the file that --config names, for a project of your own.
+
+    With --user: the configuration of your user service, and the folder of its database. What $SQLQD_CONFIG
+    names is never written.
+    """
+    if session.instance is not None:
+        raise click.UsageError("an instance has the machine's configuration: copy /etc/sqlqd/sqlqd.toml")
+    if session.user:
+        path, text, next_step = *_of_user(), "sqlqd --user run"
+    else:
+        path = Path(session.explicit or "sqlqd.toml").absolute()
+        text = _PROJECT.read_text(encoding="utf-8")
+        next_step = f"sqlqd run -c {_argument(path)}"
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
@@ -25,7 +36,30 @@ def init(session: Session) -> None:
         raise Failed(f"{path} is already there and was not touched") from None
     with Output() as output:
         output.line(f"wrote {os.fspath(path)}")
-        output.line(f"next:  sqlqd run -c {_argument(path)}")
+        output.line(f"next:  {next_step}")
+
+
+def _of_user() -> tuple[Path, str]:
+    """Where the user's own configuration belongs, and its text. Makes the folders: nobody else's business."""
+    from sqlqd.config import places  # noqa: PLC0415 - a project needs none of it
+
+    path, database = places.of_user(os.environ), places.database_of_user(os.environ)
+    for folder in (path.parent, database.parent):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+    text = _USER.read_text(encoding="utf-8")
+    return path, text.replace("@DATABASE@", _toml(database)).replace("@HOME@", _toml(Path.home()))
+
+
+def _toml(path: Path) -> str:
+    """A path as TOML writes it."""
+    from json import dumps  # noqa: PLC0415 - rare
+
+    try:
+        os.fspath(path).encode()
+    except UnicodeEncodeError:
+        raise Failed(f"{path} is not UTF-8, as a configuration has to be: write one by hand") from None
+    return dumps(os.fspath(path), ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
 def _argument(path: Path) -> str:

@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from sqlqd.config import tables
+from sqlqd.config.errors import ConfigDenied, ConfigError
 from sqlqd.config.kinds import Path as Place
 from sqlqd.config.kinds import show
+from sqlqd.config.places import locate
 from sqlqd.config.settings import DAEMON_KEYS, QUEUE_KEYS, Config, Daemon, Queue
 from sqlqd.config.tables import Problem
 from sqlqd.printable import printable
 
 __all__ = ["Config", "ConfigDenied", "ConfigError", "Daemon", "Queue", "load", "locate"]
-
-SYSTEM_PATH = Path("/etc/sqlqd/sqlqd.toml")
-ENVIRONMENT = "SQLQD_CONFIG"
 
 _TABLES = ("daemon", "defaults", "queues")
 _LARGEST = 1024 * 1024
@@ -31,34 +30,6 @@ _PLAINER = {
     "Cannot declare": "this table is there twice",
 }
 """What tomllib says in its own words, by its beginning."""
-
-
-class ConfigError(Exception):
-    """The configuration is wrong or missing; `problems` has one line for each thing to mend."""
-
-    def __init__(self, *problems: str) -> None:
-        """Each problem is `file:line: text`, or one line that says what is missing."""
-        super().__init__("\n".join(problems))
-        self.problems = problems
-
-
-class ConfigDenied(ConfigError):
-    """The system refuses this user the file."""
-
-
-def locate(explicit: str | None, environ: Mapping[str, str]) -> Path:
-    """The configuration file to use, absolute; ConfigError where none is named and none is in place."""
-    named = explicit or environ.get(ENVIRONMENT)
-    if named:
-        # Not resolve(): what is relative in the file is relative to the name that the person used.
-        return Path(os.path.abspath(named))  # noqa: PTH100
-    if not os.path.lexists(SYSTEM_PATH):
-        here = " (there is a ./sqlqd.toml: use it by -c sqlqd.toml)" if Path("sqlqd.toml").exists() else ""
-        raise ConfigError(
-            f"no configuration: looked for --config, ${ENVIRONMENT} and {SYSTEM_PATH}{here}; "
-            "`sqlqd init` writes one for a project of your own"
-        )
-    return SYSTEM_PATH
 
 
 def load(path: Path) -> Config:

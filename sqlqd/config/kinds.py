@@ -171,7 +171,7 @@ def path(raw: object) -> str:
     if not text:
         raise Unfit("cannot be empty")
     if text.startswith("~"):
-        raise Unfit('"~" is not replaced by a home directory here: write the whole path')
+        raise Unfit('write the whole path: "~" would be another directory for each user who reads this')
     return text
 
 
