@@ -209,7 +209,7 @@ def test_a_service_of_ones_own_needs_no_root(fresh: Machine) -> None:
     uid = fresh.good("id", "-u", "alice")
     fresh.good("systemctl", "start", f"user@{uid}")
     env = {"HOME": "/home/alice", "XDG_RUNTIME_DIR": f"/run/user/{uid}"}
-    sqlqd = ("/home/alice/.local/bin/sqlqd", "--config", "/home/alice/.config/sqlqd/sqlqd.toml")
+    sqlqd = ("/home/alice/.local/bin/sqlqd", "--user")
 
     def own(*words: str) -> str:
         return fresh.good(*words, user="alice", env={**env, **OFFLINE}, patience=120)
@@ -217,6 +217,8 @@ def test_a_service_of_ones_own_needs_no_root(fresh: Machine) -> None:
     own(os.fspath(INSTALLER), "--user")
     assert own("systemctl", "--user", "is-active", "sqlqd") == "active"
     assert "/home/alice/.local/state/sqlqd/queue.db" in own(*sqlqd, "status")
+    job = own(*sqlqd, "enqueue", "hello", "alice")
+    until(lambda: '"state": "done"' in own(*sqlqd, "show", "--json", job), "it runs")
     own(os.fspath(INSTALLER), "--user", "--remove")
     assert fresh.run("systemctl", "--user", "cat", "sqlqd", user="alice", env=env).returncode != 0
     own("test", "-e", "/home/alice/.local/state/sqlqd/queue.db")

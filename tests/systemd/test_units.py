@@ -43,14 +43,6 @@ def exposure(service: Service) -> float:
     return float(found[1])
 
 
-def bring(service: Service, *names: str) -> None:
-    """Have these drop-ins, for this instance alone."""
-    for name in names:
-        text = (SHIPPED / "drop-ins" / f"{name}.conf").read_text(encoding="utf-8")
-        service.machine.write(f"/run/systemd/system/{service.unit}.d/{name}.conf", text)
-    service.machine.good("systemctl", "daemon-reload")
-
-
 def output(service: Service, queue: str, payload: str = "", user: str = "root") -> list[str]:
     """What a job says that does not fail."""
     job = service.enqueue(queue, payload, user=user)
@@ -111,7 +103,7 @@ def test_ordinary_commands_of_an_ordinary_server_work(service: Service) -> None:
 def test_a_hardened_service_is_as_safe_as_promised_and_works(
     service: Service, profile: tuple[str, ...], most: float
 ) -> None:
-    bring(service, *profile)
+    service.drop_in(*profile)
     assert exposure(service) <= most
     service.start(ECHO)
     assert output(service, "echo", "heard", user="alice") == ["heard"]
@@ -124,7 +116,7 @@ def test_setuid_programs_work_where_they_are_let(service: Service) -> None:
     service.machine.shell("cp -f /usr/bin/id /srv/whoever; chmod 4755 /srv/whoever")
     service.start(WHO)
     assert "euid=0" not in "".join(output(service, "who"))
-    bring(service, "setuid")
+    service.drop_in("setuid")
     service.systemctl("restart")
     assert "euid=0(root)" in "".join(output(service, "who"))
 
