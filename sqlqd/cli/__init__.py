@@ -18,6 +18,7 @@ VERBS = {
     "status": "sqlqd.cli.status:status",
     "list": "sqlqd.cli.inspect:list_",
     "show": "sqlqd.cli.inspect:show",
+    "why": "sqlqd.cli.why:why",
     "retry": "sqlqd.cli.change:retry",
     "cancel": "sqlqd.cli.change:cancel",
     "kill": "sqlqd.cli.change:kill",

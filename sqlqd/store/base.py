@@ -8,10 +8,10 @@ only loops catch it.
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Protocol
 
+from sqlqd.circumstances import Circumstances
 from sqlqd.identity import Identity
 from sqlqd.model import (
     Ask,
-    Circumstances,
     Claim,
     DaemonSeen,
     Enqueued,

@@ -3,7 +3,8 @@
 import math
 from dataclasses import replace
 
-from sqlqd.model import MOST_AHEAD, Ask, Circumstances, Held, Record, State
+from sqlqd.circumstances import MOST_AHEAD, Circumstances, Held
+from sqlqd.model import Ask, Record, State
 from sqlqd.store import pauses, requests, survey
 from sqlqd.store import statements as sql
 from sqlqd.store.claiming import due_row, room

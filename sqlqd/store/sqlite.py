@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from sqlqd.circumstances import Circumstances
 from sqlqd.clock import Clock
 from sqlqd.identity import Identity
 from sqlqd.model import (
     Ask,
     Bury,
     Cancel,
-    Circumstances,
     Claim,
     DaemonSeen,
     Enqueued,

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol, TypeVar
 
+from sqlqd.circumstances import Circumstances
 from sqlqd.identity import Identity
 from sqlqd.model import (
     Ask,
-    Circumstances,
     Claim,
     DaemonSeen,
     Enqueued,

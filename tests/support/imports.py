@@ -7,7 +7,20 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 TIERS: tuple[frozenset[str], ...] = (
-    frozenset({"model", "clock", "faults", "events", "exits", "board", "seat", "identity", "version"}),
+    frozenset(
+        {
+            "model",
+            "clock",
+            "faults",
+            "events",
+            "exits",
+            "board",
+            "seat",
+            "identity",
+            "version",
+            "circumstances",
+        }
+    ),
     frozenset(
         {"config", "limits", "units", "moments", "printable", "policy", "why", "log", "patience", "store"}
     ),

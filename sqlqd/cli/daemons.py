@@ -1,0 +1,69 @@
+"""The daemons that live on a database, as a person who may not even read their configuration sees them."""
+
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlqd import presence
+from sqlqd.circumstances import DaemonNow, Stage
+from sqlqd.config import Config, ConfigError, Queue, load
+from sqlqd.model import DaemonSeen
+
+
+@dataclass(frozen=True, slots=True)
+class Living:
+    """Who lives on a database: by the locks that they hold, whatever the database says of them."""
+
+    pids: tuple[int, ...]
+    stopping: frozenset[int]
+
+    def stage(self, pid: int, announced: Collection[int]) -> Stage:
+        """Where one of them is. A daemon announces itself in the database once it has one."""
+        if pid in self.stopping:
+            return Stage.STOPPING
+        return Stage.RUNNING if pid in announced else Stage.STARTING
+
+
+def living(database: Path) -> Living:
+    """Who lives there. Raises OSError where that cannot be read."""
+    return Living(tuple(presence.living(database)), frozenset(presence.stopping(database)))
+
+
+def is_outdated(daemon: DaemonSeen) -> bool:
+    """Whether its configuration was changed since it was loaded, or could not be loaded and it went on by
+    the old one.
+    """
+    with suppress(OSError):
+        return daemon.loaded_at < Path(daemon.config).stat().st_mtime
+    return False
+
+
+def on_queue(config: Config, alive: Living, announced: Iterable[DaemonSeen], queue: str) -> list[DaemonNow]:
+    """What each of them does with a queue, by the configuration that it announced; the working ones first."""
+    known = {daemon.pid: daemon for daemon in announced if daemon.pid in alive.pids}
+    found: list[DaemonNow] = []
+    for pid in alive.pids:
+        stage, daemon = alive.stage(pid, known), known.get(pid)
+        queues = None if daemon is None else _queues(config, daemon)
+        served = None if queues is None else queues.get(queue)
+        found.append(
+            DaemonNow(
+                pid,
+                stage,
+                str(config.path) if daemon is None else daemon.config,
+                outdated=daemon is not None and is_outdated(daemon),
+                serves=None if queues is None else queue in queues,
+                concurrency=None if served is None else served.concurrency,
+            )
+        )
+    return sorted(found, key=lambda one: one.stage is not Stage.RUNNING)
+
+
+def _queues(config: Config, daemon: DaemonSeen) -> Mapping[str, Queue] | None:
+    """Those of the file as it stands; None where it cannot be read."""
+    if daemon.config == str(config.path):
+        return config.queues
+    with suppress(ConfigError):
+        return load(Path(daemon.config)).queues
+    return None
