@@ -6,6 +6,7 @@ import pwd
 import random
 import re
 import shutil
+import stat
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,7 @@ import click
 from sqlqd.cli import confined
 from sqlqd.cli.output import Output
 from sqlqd.cli.session import Session
+from sqlqd.command import envfile
 from sqlqd.command.launch import missing
 from sqlqd.config import Config, Queue
 from sqlqd.model import Backoff
@@ -107,6 +109,7 @@ def _facts(config: Config, queue: Queue) -> list[tuple[str, str]]:
         ("command", f"{printable(words)} ({'by /bin/sh' if shell else 'without a shell'})"),
         ("in", printable(str(queue.cwd))),
         *([("with", ", ".join(printable(name) for name in queue.env))] if queue.env else []),
+        *([("secrets", f"from {printable(str(queue.env_file))}")] if queue.env_file else []),
         ("at once", f"{at_once} of {config.daemon.workers} workers"),
         ("time limit", f"{limit}; SIGKILL {spell(queue.kill_grace)} after SIGTERM"),
         *([("limits", f"at most {told}")] if (told := confined.told(queue)) else []),
@@ -156,6 +159,7 @@ def _document(config: Config, standing: confined.Standing, warnings: list[str]) 
                 "tasks_max": queue.tasks_max,
                 "limits_in_force": confined.in_force(queue, standing),
                 "env": sorted(queue.env),
+                "env_file": str(queue.env_file) if queue.env_file else None,
             }
             for queue in config.queues.values()
         ],
@@ -191,9 +195,28 @@ def _queue_warnings(queue: Queue) -> list[str]:
         warnings.append("no timeout: a command that hangs holds its worker for ever")
     if not queue.cwd.is_dir():
         warnings.append(f"its directory {queue.cwd} does not exist")
-    if problem := _command_problem(queue):
+    secrets, problems = _secrets(queue)
+    warnings += problems
+    if problem := _command_problem(queue, secrets.get("PATH", queue.env.get("PATH"))):
         warnings.append(problem)
     return warnings
+
+
+def _secrets(queue: Queue) -> tuple[dict[str, str], list[str]]:
+    """What the file of secrets sets, and what is the matter with it."""
+    if queue.env_file is None:
+        return {}, []
+    try:
+        secrets = envfile.read(queue.env_file)
+        mode = stat.S_IMODE(queue.env_file.stat().st_mode)
+    except envfile.Unusable as error:
+        return {}, [str(error)]
+    except OSError as error:
+        return {}, [f"env_file {queue.env_file}: {error.strerror}"]
+    if mode & (stat.S_IROTH | stat.S_IWOTH):
+        what = "read" if mode & stat.S_IROTH else "write to"
+        return secrets, [f"env_file {queue.env_file}: every user may {what} it; chmod 640 keeps it secret"]
+    return secrets, []
 
 
 def _takes_all(config: Config) -> list[str]:
@@ -206,22 +229,22 @@ def _takes_all(config: Config) -> list[str]:
     return [f"{whom} can take every worker; a concurrency below {most} keeps some free"]
 
 
-def _unknown_word(queue: Queue) -> str | None:
+def _unknown_word(queue: Queue, path: str | None) -> str | None:
     """The first word of a shell's line where it can only be a program's name and there is none."""
     word = next(iter(str(queue.command).split()), "")
-    if not _PROGRAM.fullmatch(word) or word in _SHELLS_OWN or shutil.which(word, path=queue.env.get("PATH")):
+    if not _PROGRAM.fullmatch(word) or word in _SHELLS_OWN or shutil.which(word, path=path):
         return None
     return f"PATH has no {word}"
 
 
-def _command_problem(queue: Queue) -> str | None:
+def _command_problem(queue: Queue, path: str | None) -> str | None:
     """Why the command cannot be started by this user; of a shell's line its first word is looked at."""
     if isinstance(queue.command, str):
         refusal = missing(queue)
-        return refusal.detail if refusal else _unknown_word(queue)
+        return refusal.detail if refusal else _unknown_word(queue, path)
     program = queue.command[0]
     if "/" in program:
         program = os.fspath(queue.cwd / program)
-    if shutil.which(program, path=queue.env.get("PATH")):
+    if shutil.which(program, path=path):
         return None
     return f"this user cannot execute {program}" if "/" in program else f"PATH has no {program}"

@@ -17,7 +17,7 @@ from pathlib import Path
 from sqlqd import limits, log, tree
 from sqlqd.cgroup import Domain, Refused, Usage
 from sqlqd.clock import Clock
-from sqlqd.command import launch
+from sqlqd.command import envfile, launch
 from sqlqd.command.confines import Confines
 from sqlqd.command.output import Line
 from sqlqd.command.run import NotStarted, Run, ended_by_stop
@@ -69,6 +69,9 @@ class Programs:
             self._last = self._started(claim, queue)
         except OSError as error:
             return NotStarted(launch.refused(error, queue, claim), self._clock.wall())
+        except envfile.Unusable as error:
+            refusal = launch.Refusal(Ended.NOT_STARTED, str(error), lasting=True)
+            return NotStarted(refusal, self._clock.wall())
         except ValueError as error:
             # A path that the locale's encoding does not have.
             refusal = launch.Refusal(Ended.NOT_STARTED, f"cannot be started: {error}", lasting=True)

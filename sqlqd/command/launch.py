@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sqlqd import cgroup
+from sqlqd.command import envfile
 from sqlqd.config import Queue
 from sqlqd.model import Claim, Ended
 
@@ -47,9 +48,14 @@ def arguments(queue: Queue) -> list[bytes]:
 def environment(
     base: Mapping[bytes, bytes], queue: Queue, claim: Claim, *, config: Path, worker: str
 ) -> dict[bytes, bytes]:
-    """The command's environment, in bytes, since the locale's encoding may not hold the payload."""
+    """The command's environment, in bytes, since the locale's encoding may not hold the payload.
+
+    What comes later wins. Raises envfile.Unusable.
+    """
     env = {name: value for name, value in base.items() if not _daemons_own(name)}
-    env.update((_bytes(name), _bytes(value)) for name, value in queue.env.items())
+    secrets = {} if queue.env_file is None else envfile.read(queue.env_file)
+    for variables in (queue.env, secrets):
+        env.update((_bytes(name), _bytes(value)) for name, value in variables.items())
     env.update(_about(claim, queue))
     env[b"SQLQD_CONFIG"] = os.fsencode(config)
     env[b"SQLQD_WORKER"] = worker.encode()

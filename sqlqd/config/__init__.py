@@ -19,6 +19,7 @@ from sqlqd.printable import printable
 __all__ = ["Config", "ConfigDenied", "ConfigError", "Daemon", "Queue", "load", "locate"]
 
 _TABLES = ("daemon", "defaults", "queues")
+_PATHS = frozenset({"database", "cwd", "env_file"})
 _LARGEST = 1024 * 1024
 """Bytes of a configuration file; what is longer is something else."""
 _LONGEST_NAME = 200
@@ -135,7 +136,7 @@ def _queue(name: str, raw: object, defaults: Mapping[str, Any], problems: list[P
 
 def _absolute(values: Mapping[str, Any], base: Path) -> dict[str, Any]:
     """The values with paths counted from the configuration's directory."""
-    return {name: base / value if name in {"database", "cwd"} else value for name, value in values.items()}
+    return {name: base / value if name in _PATHS else value for name, value in values.items()}
 
 
 def _lines(path: Path, text: str, problems: Iterable[Problem]) -> list[str]:

@@ -127,6 +127,11 @@ class Queue:
         kinds.path, "where the command runs; relative to the configuration file", default=Path("/")
     )
     env: Mapping[str, str] = key(kinds.environment, "added to the command's environment", make=dict)
+    env_file: Path | None = key(
+        kinds.path,
+        "a file of secrets, read at each start of a command; relative to the configuration file",
+        default=None,
+    )
     payload_env: bool = key(kinds.flag, "false: the payload comes by standard input alone", default=True)
     memory_max: int | None = key(
         kinds.size(1024**2, 1024**5),

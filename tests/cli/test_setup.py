@@ -160,3 +160,44 @@ def test_schema_is_enough_for_an_applications_own_migrations(tmp_path: Path) -> 
     desk = Desk(tmp_path)
     subprocess.run([sys.executable, "-c", program, desk.database], input=ddl, check=True, text=True)
     assert desk.payloads("mail") == ["by SQL"]
+
+
+def test_check_warns_of_secrets_that_are_none_or_cannot_be_read(desk: Desk) -> None:
+    desk.config.write_text("""
+[daemon]
+database = "queue.db"
+[defaults]
+timeout = 10
+concurrency = 1
+command = "true"
+[queues.open]
+env_file = "open.env"
+[queues.good]
+env_file = "good.env"
+command = ["own-program"]
+[queues.gone]
+env_file = "gone.env"
+[queues.wrong]
+env_file = "wrong.env"
+""")
+    own = desk.directory / "bin" / "own-program"
+    own.parent.mkdir()
+    own.write_text("#!/bin/sh\n")
+    own.chmod(0o755)
+    for name, text, mode in (
+        ("open", "TOKEN=hush", 0o644),
+        ("good", f"TOKEN=hush\nPATH={own.parent}", 0o640),
+        ("wrong", "\nhush", 0o600),
+    ):
+        (desk.directory / f"{name}.env").write_text(text)
+        (desk.directory / f"{name}.env").chmod(mode)
+    said = desk.good("check", "--json").json
+    assert [text.replace(f"{desk.directory}/", "") for text in said["warnings"]] == [
+        "queue open: env_file open.env: every user may read it; chmod 640 keeps it secret",
+        "queue gone: env_file gone.env: there is no such file",
+        "queue wrong: env_file wrong.env:2: must be NAME=VALUE, or a comment that begins with #",
+    ]
+    assert said["queues"][1]["env_file"] == str(desk.directory / "good.env")
+    told = desk.good("check").out
+    assert f"from {desk.directory}/open.env" in told
+    assert "hush" not in told

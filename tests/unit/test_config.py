@@ -70,6 +70,7 @@ max_payload = "10MB"
 keep_done = "0s"
 cwd = "work"
 env = { LANG = "C.UTF-8", EMPTY = "" }
+env_file = "mail.env"
 payload_env = false
 log_output = false
 drain_timeout = "5m"
@@ -85,6 +86,7 @@ drain_timeout = "5m"
     assert queue.backoff == Backoff(initial=0.5, factor=1.5, max=1_209_600, jitter=0)
     assert (queue.json, queue.max_payload, queue.keep_done) == (True, 10_000_000, 0)
     assert (queue.cwd, queue.env) == (tmp_path / "work", {"LANG": "C.UTF-8", "EMPTY": ""})
+    assert queue.env_file == tmp_path / "mail.env"
     assert (queue.payload_env, queue.log_output) == (False, False)
     assert queue.rules.json is True
     assert queue.rules.max_payload == 10_000_000
@@ -135,7 +137,7 @@ other = 3
 
 
 @pytest.mark.parametrize(
-    "key", ["user = 'www-data'", "env_file = 'mail.env'", "rate = 3", "after_success = 'x'"]
+    "key", ["user = 'www-data'", "rate = 3", "after_success = 'x'"]
 )
 def test_keys_that_do_not_work_yet_are_unknown(tmp_path: Path, key: str) -> None:
     (problem,) = problems(tmp_path, QUEUE + key)
@@ -161,6 +163,8 @@ def test_keys_that_do_not_work_yet_are_unknown(tmp_path: Path, key: str) -> None
         ("payload_env = 0", "must be true or false"),
         ("cwd = ''", "cannot be empty"),
         ("cwd = '~/x'", "whole path"),
+        ("env_file = '~/x'", "whole path"),
+        ("env_file = ['a']", "must be text"),
         ("env = 'A=B'", "must be a table"),
         ('env = { A = "x\\u0000" }', "NUL"),
         ("backoff = 3", "must be a table"),
