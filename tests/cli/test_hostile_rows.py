@@ -40,3 +40,4 @@ def test_every_row_is_shown_and_none_stops_a_verb(desk: Desk, more: tuple[str, .
         shown = desk.good("show", name, *more).out
         assert name in shown
         assert len(shown) < 10_000
+        assert desk.good("why", name, *more).out.count("\n") == 1

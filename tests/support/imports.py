@@ -7,20 +7,8 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 TIERS: tuple[frozenset[str], ...] = (
-    frozenset(
-        {
-            "model",
-            "clock",
-            "faults",
-            "events",
-            "exits",
-            "board",
-            "seat",
-            "identity",
-            "version",
-            "circumstances",
-        }
-    ),
+    frozenset({"model", "circumstances", "clock", "faults", "events", "exits", "board"})
+    | frozenset({"seat", "identity", "version"}),
     frozenset(
         {"config", "limits", "units", "moments", "printable", "policy", "why", "log", "patience", "store"}
     ),
