@@ -42,7 +42,7 @@ def test_without_it_the_queue_is_held_and_no_job_loses_an_attempt(tmp_path: Path
         daemon.sqlqd("retry", "--queue", "quiet")
         unclosed = f"env_file {tmp_path}/secrets.env:3: the quote is not closed"
         daemon.event("queue.blocked", reason=unclosed)
-        until(lambda: unclosed in daemon.sqlqd("status").stdout, "status says why")
+        until(lambda: unclosed in daemon.sqlqd("status", "--json").stdout, "status says why")
         write(tmp_path, f"TOKEN={HUSH}\nPATH=/nonexistent:/usr/bin:/bin\n")
         daemon.sqlqd("retry", "--queue", "quiet")
         job = daemon.event("job.finished")
