@@ -85,7 +85,7 @@ def _ended(machine: Machine, job: str) -> dict[str, object] | None:
     return shown if shown["state"] in ("done", "dead") else None
 
 
-def test_one_command_makes_a_service_that_runs(fresh: Machine) -> None:
+def test_one_command_makes_a_service_for_the_members_of_its_group(fresh: Machine) -> None:
     before = files(fresh)
     planned = installed(fresh, "--dry-run", "--allow", "alice")
     assert files(fresh) == before
@@ -109,9 +109,6 @@ def test_one_command_makes_a_service_that_runs(fresh: Machine) -> None:
     )
     assert "sqlqd cannot run" in fresh.good("journalctl", "--list-catalog")
 
-
-def test_members_may_and_others_may_not(fresh: Machine) -> None:
-    installed(fresh, "--allow", "alice")
     configure(fresh)
     assert output(fresh, fresh.good("sqlqd", "enqueue", "sleeper", "0", user="alice"))[:2] == [
         "sqlqd",
@@ -162,7 +159,6 @@ def test_an_upgrade_that_cannot_work_changes_nothing(fresh: Machine) -> None:
 
 
 def test_removed_it_leaves_the_configuration_and_the_database(fresh: Machine) -> None:
-    installed(fresh, "--remove")
     before = {line.split()[0] for line in files(fresh)}
     installed(fresh, "--hardened")
     configure(fresh)
