@@ -95,7 +95,7 @@ EVENTS = {
     "queue.blocked": Event(
         ERROR,
         "727ab6dec99b4646864a6ed36d3fcc5f",
-        "queue {queue} held for {block_seconds} s, its command cannot be started: {reason}",
+        "queue {queue} held for {block_seconds} s: {reason}",
     ),
     "queue.unblocked": Event(INFO, "bdf607e4ed0845e380ad09e2b9540cdb", "queue {queue} runs again"),
     "queue.limits_missing": Event(

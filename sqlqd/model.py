@@ -28,6 +28,12 @@ class NewJob:
     key: str | None = None
     max_attempts: int | None = None
     id: str | None = None
+    expires_at: float | None = None
+    """Not started after this."""
+    shared: bool = False
+    """Others may have the same key: they take turns."""
+    max_waiting: int | None = None
+    """Refused where so many of its queue wait already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +61,27 @@ class Job:
     created_at: float
     last_error: str | None
     crashes: int = 0
+    shared: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How often a queue may start a job."""
+
+    interval: float
+    """Seconds from one start to the next, on the average."""
+    burst: int = 1
+    """So many may start at once after a rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Breaker:
+    """When a queue is held because its jobs fail one after the other."""
+
+    failures: int
+    """In a row."""
+    pause: float
+    """Seconds until one job is tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +99,14 @@ class Rules:
     json: bool = False
     keep_done: float = 86_400.0
     keep_dead: float = math.inf
+    expires: float = math.inf
+    """Seconds from a job's making after which it is not started any more; its own moment counts before."""
+    exclusive: bool = False
+    """At most one job of a key runs at a time."""
+    rate: Rate | None = None
+    breaker: Breaker | None = None
+    on_dead: str | None = None
+    """The queue that gets each dead job, as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +132,8 @@ class Claim:
     keep_done: float
     blocks: int = 0
     """How often in a row the queue's command could not be started."""
+    breaker: Breaker | None = None
+    on_dead: str | None = None
 
     @property
     def id(self) -> str:
@@ -253,9 +290,12 @@ class Backoff:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What decides about a failed attempt."""
+    """What decides about an attempt that ended."""
 
     backoff: Backoff = Backoff()
+    success_codes: frozenset[int] = frozenset({0})
+    dead_codes: frozenset[int] = frozenset()
+    """Exit statuses after which no other attempt makes sense."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +345,10 @@ class Settled:
     next: Taken = Taken(None)
     verdict: Verdict | None = None
     """What became of the job where a person asked for something else meanwhile."""
+    held_for: float = 0.0
+    """Seconds for which its queue is held, since too many failed in a row."""
+    freed: bool = False
+    """Whether its queue was held, and its success ended that."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ _NAMED_SIGNALS = frozenset(int(named) for named in signal.Signals)
 def judge(outcome: Outcome, claim: Claim, policy: Policy, now: float, rng: random.Random) -> Verdict:
     """What becomes of a job whose run ended so. `now` in Unix seconds; LEASE_LOST has no verdict."""
     match outcome.how:
-        case Ended.EXITED if outcome.code == 0:
+        case Ended.EXITED if outcome.code in policy.success_codes:
             return Done()
         case Ended.EXITED | Ended.SIGNALLED | Ended.TIMED_OUT | Ended.KILLED:
             return _failed(outcome, claim, policy, now, rng)
@@ -90,6 +90,8 @@ def block_pause(blocks: int) -> float:
 
 def _failed(outcome: Outcome, claim: Claim, policy: Policy, now: float, rng: random.Random) -> Verdict:
     why = reason(outcome)
+    if outcome.how is Ended.EXITED and outcome.code in policy.dead_codes:
+        return Bury(f"{why}, which is not tried again")
     if claim.job.attempts >= claim.max_attempts:
         return Bury(why)
     return Retry(now + backoff(policy.backoff, claim.job.attempts, rng), why)

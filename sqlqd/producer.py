@@ -12,14 +12,14 @@ from sqlqd.store.base import JobRefused, StoreForeign, StoreMissing
 if TYPE_CHECKING:
     import sqlite3
 
-NEWEST_SCHEMA = 2
+NEWEST_SCHEMA = 3
 """The newest schema that this module knows how to insert into."""
 
 _VERSION = "SELECT max(version) FROM sqlqd_schema"
 
 _INSERT = """
 INSERT INTO jobs (id, queue, payload, priority, run_at, key, max_attempts) VALUES (?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (queue, key) WHERE key IS NOT NULL DO NOTHING
+ON CONFLICT DO NOTHING
 """
 
 # As bytes, which no text_factory touches.

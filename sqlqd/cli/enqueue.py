@@ -10,6 +10,7 @@ from sqlqd.cli.adding import PIECE, STANDARD_INPUT, Intake, Told, add_lines
 from sqlqd.cli.failure import Refused
 from sqlqd.cli.session import Session, unknown_queue
 from sqlqd.cli.unbroken import hold
+from sqlqd.clock import SystemClock
 from sqlqd.config.settings import Queue
 
 _LONGEST_KEY = 500
@@ -43,6 +44,9 @@ _LONGEST_KEY = 500
 @click.option(
     "--max-attempts", type=click.IntRange(1, 1_000_000), metavar="N", help="Instead of the queue's."
 )
+@click.option(
+    "--expires", callback=values.duration, metavar="DUR", help="Not started after so long; then it is dead."
+)
 @click.option("--any-queue", is_flag=True, help="Also a queue that is not configured: the job waits.")
 @click.option("--lines", is_flag=True, help="One job for each line of standard input.")
 @click.option("--atomic", is_flag=True, help="With --lines: all of them in one transaction, or none.")
@@ -58,6 +62,7 @@ def enqueue(
     priority: int,
     key: str | None,
     max_attempts: int | None,
+    expires: float | None,
     any_queue: bool,
     lines: bool,
     atomic: bool,
@@ -68,10 +73,19 @@ def enqueue(
     PAYLOAD of - is read from standard input. Put -- before one that begins with a dash.
     """
     _check_usage(payload, delay=delay, at=at, key=key, lines=lines, atomic=atomic)
+    configured = _configured(session, queue, any_queue=any_queue)
     like = model.NewJob(
-        queue, run_at=at, delay=delay or 0.0, priority=priority, key=key, max_attempts=max_attempts
+        queue,
+        run_at=at,
+        delay=delay or 0.0,
+        priority=priority,
+        key=key,
+        max_attempts=max_attempts,
+        expires_at=_expiry(expires, delay=delay, at=at),
+        shared=configured is not None and configured.exclusive and key is not None,
+        max_waiting=None if configured is None else configured.max_waiting,
     )
-    intake = Intake(like, _configured(session, queue, any_queue=any_queue))
+    intake = Intake(like, configured)
     told = Told(as_json=as_json)
     if lines:
         with session.store(create=True) as store:
@@ -97,6 +111,16 @@ def _check_usage(
         raise Refused("--key and --lines exclude each other: only the first line would become a job")
     if key is not None and not 0 < len(key) <= _LONGEST_KEY:
         raise Refused(f"--key takes 1 to {_LONGEST_KEY} characters")
+
+
+def _expiry(expires: float | None, *, delay: float | None, at: float | None) -> float | None:
+    """The moment after which the job is not started, in Unix seconds."""
+    if expires is None:
+        return None
+    now = SystemClock().wall()
+    if now + expires <= (at if at is not None else now + (delay or 0.0)):
+        raise Refused("--expires ends before the job is due: it counts from now")
+    return now + expires
 
 
 def _configured(session: Session, name: str, *, any_queue: bool) -> Queue | None:

@@ -73,6 +73,7 @@ def _of_ours(error: BaseException) -> tuple[int, tuple[str, ...]] | None:
             base.JobRefused: exits.USAGE,
             base.StoreFailed: exits.IO,
             base.StoreBusy: exits.BUSY,
+            base.QueueFull: exits.BUSY,
             base.StoreDenied: exits.DENIED,
         }
         return statuses.get(type(error), exits.FAILED), (str(error),)

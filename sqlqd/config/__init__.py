@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlqd.config import tables
+from sqlqd.config.agreement import contradictions, merged
 from sqlqd.config.errors import ConfigDenied, ConfigError
 from sqlqd.config.kinds import Path as Place
 from sqlqd.config.kinds import show
@@ -101,14 +102,14 @@ def _checked(path: Path, raw: Mapping[str, Any], problems: list[Problem]) -> Con
     if "drain_timeout" in daemon:
         defaults.setdefault("drain_timeout", daemon["drain_timeout"])
     read = {name: _queue(name, queue, raw.get("defaults", {}), problems) for name, queue in queues.items()}
+    whole = {name: merged(name, defaults, own) for name, own in read.items()}
+    problems += contradictions(whole)
     if problems:
         return None
     return Config(
         path=path,
         daemon=Daemon(**_absolute(daemon, path.parent)),
-        queues={
-            name: Queue(name=name, **_absolute(defaults | own, path.parent)) for name, own in read.items()
-        },
+        queues={name: Queue(name=name, **_absolute(queue, path.parent)) for name, queue in whole.items()},
     )
 
 

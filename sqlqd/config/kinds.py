@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from sqlqd import units
+from sqlqd.model import Rate
 from sqlqd.printable import printable
 
 Path = tuple[str | int, ...]
@@ -131,6 +132,52 @@ def percentage(low: float, high: float) -> Kind:
         return share
 
     return read
+
+
+def codes(raw: object) -> frozenset[int]:
+    """Exit statuses."""
+    if not isinstance(raw, list):
+        raise Unfit(f"must be an array of exit statuses such as [0, 75], not {show(raw)}")
+    one = whole(0, 255)
+    found: list[tuple[Path, str]] = []
+    for at, code in enumerate(raw):
+        try:
+            one(code)
+        except Unfit as unfit:
+            found.append(((at,), str(unfit)))
+    if found:
+        raise Unfit(problems=tuple(found))
+    return frozenset(raw)
+
+
+_RATE = re.compile(r"([1-9][0-9]{0,8})\s*/\s*(s|sec|min|h|hour|d|day)")
+_PERIODS = {"s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0, "hour": 3600.0, "d": 86_400.0, "day": 86_400.0}
+
+
+def rate(raw: object) -> Rate:
+    """How often something may begin: "10/min", or a table with a burst."""
+    burst: object = 1
+    if isinstance(raw, dict):
+        if unknown := raw.keys() - {"limit", "burst"}:
+            raise Unfit(problems=(((min(unknown),), "unknown key"),))
+        burst = raw.get("burst", 1)
+        try:
+            whole(1, 1_000_000)(burst)
+        except Unfit as unfit:
+            raise Unfit(problems=((("burst",), str(unfit)),)) from None
+        raw = raw.get("limit")
+    found = _RATE.fullmatch(raw) if isinstance(raw, str) else None
+    if found is None:
+        raise Unfit(f'must be so many in a time, such as "10/min" (s, min, h, d), not {show(raw)}')
+    return Rate(_PERIODS[found[2]] / int(found[1]), int(str(burst)))
+
+
+def name(raw: object) -> str:
+    """The name of a queue."""
+    text = _text(raw)
+    if not text:
+        raise Unfit("cannot be empty")
+    return text
 
 
 def flag(raw: object) -> bool:

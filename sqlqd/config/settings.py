@@ -75,6 +75,18 @@ def _backoff(**values: Any) -> model.Backoff:
     return made
 
 
+_BREAKER: dict[str, tables.Key] = {
+    "failures": tables.Key("failures", kinds.whole(1, _MANY), "so many in a row"),
+    "pause": tables.Key("pause", kinds.length(1, _YEAR), "until one job is tried"),
+}
+
+
+def _breaker(**values: Any) -> model.Breaker:
+    if missing := _BREAKER.keys() - values.keys():
+        raise kinds.Unfit(f"needs {' and '.join(sorted(missing))} too")
+    return model.Breaker(**values)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
     """One table [queues.NAME], with [defaults] worked in. Lengths are seconds, sizes bytes."""
@@ -94,6 +106,12 @@ class Queue:
     )
     kill_grace: float = key(
         kinds.length(0, _HOUR), "how long a command has between SIGTERM and SIGKILL", default=10.0
+    )
+    success_codes: frozenset[int] = key(
+        kinds.codes, "exit statuses that end a job well; default: 0", default=frozenset({0})
+    )
+    dead_codes: frozenset[int] = key(
+        kinds.codes, "exit statuses after which it is not tried again", default=frozenset()
     )
     max_attempts: int = key(
         kinds.whole(1, _MANY),
@@ -123,6 +141,24 @@ class Queue:
     keep_dead: float = key(
         kinds.length(0, 100 * _YEAR, infinite=True), "how long a dead job is kept", default=math.inf
     )
+    expires: float = key(
+        kinds.length(0.001, 100 * _YEAR, infinite=True),
+        "a job that waited longer is not started any more, but dead",
+        default=math.inf,
+    )
+    max_waiting: int | None = key(
+        kinds.whole(1, 1_000_000_000), "`enqueue` is refused while so many wait", default=None
+    )
+    exclusive: bool = key(
+        kinds.flag, "true: jobs of the same key may be several, and run one after the other", default=False
+    )
+    rate: model.Rate | None = key(
+        kinds.rate, 'how often a job may start: "10/min", or { limit = "10/min", burst = 5 }', default=None
+    )
+    breaker: model.Breaker | None = key(
+        tables.table(_BREAKER, _breaker), "so many failures in a row hold the queue for a pause", default=None
+    )
+    on_dead: str | None = key(kinds.name, "the queue that gets each dead job, as JSON", default=None)
     cwd: Path = key(
         kinds.path, "where the command runs; relative to the configuration file", default=Path("/")
     )
@@ -168,12 +204,17 @@ class Queue:
             json=self.json,
             keep_done=self.keep_done,
             keep_dead=self.keep_dead,
+            expires=self.expires,
+            exclusive=self.exclusive,
+            rate=self.rate,
+            breaker=self.breaker,
+            on_dead=self.on_dead,
         )
 
     @property
     def policy(self) -> model.Policy:
         """What decides about its failures."""
-        return model.Policy(backoff=self.backoff)
+        return model.Policy(self.backoff, self.success_codes, self.dead_codes)
 
 
 @dataclass(frozen=True, slots=True)

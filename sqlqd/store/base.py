@@ -65,6 +65,10 @@ class StoreForeign(StoreError):
     """The file is not ours to use: another application's tables, or a schema newer than this program."""
 
 
+class QueueFull(StoreError):
+    """So many jobs of its queue wait that a new one is refused; nothing was changed."""
+
+
 class JobRefused(StoreError):
     """A new job breaks a rule of the schema; the text names it."""
 

@@ -9,6 +9,7 @@ from sqlqd.store import pauses, requests, survey
 from sqlqd.store import statements as sql
 from sqlqd.store.claiming import due_row, room
 from sqlqd.store.database import Database, Moment, Row
+from sqlqd.store.schema import WITH_REQUESTS
 from sqlqd.store.selecting import LIVE, Place
 from sqlqd.store.turns import LONGEST_BLOCK, Turns
 
@@ -95,7 +96,7 @@ def _left(until: object, boot: object, end: object, ours: str, now: Moment) -> f
 
 
 def _asked(database: Database, row: int) -> Ask | None:
-    return requests.of_row(database, row) if database.hears_requests else None
+    return requests.of_row(database, row) if database.schema >= WITH_REQUESTS else None
 
 
 def _blocked(database: Database, queue: str, now: float) -> tuple[float | None, str | None]:
@@ -120,7 +121,7 @@ def _rivals(database: Database, turns: Turns, queue: str, now: float) -> int:
         1
         for rules, head in heads
         if rules.name != queue
-        and head.closed_until(now) is None
+        and head.closed_until(now, rules) is None
         and due_row(database, rules, head, now) is not None
         and room(database, rules) > 0
     )

@@ -9,6 +9,7 @@ from sqlqd.store import statements as sql
 from sqlqd.store.database import Database, Moment
 from sqlqd.store.ledger import bury
 from sqlqd.store.turns import Head, Turns
+from sqlqd.units import spell
 
 _MOST_BURIED = 50
 """In one transaction: then others have the lock, and the caller looks again."""
@@ -22,7 +23,12 @@ _ANY_SIZE = 1 << 40
 class _Found(NamedTuple):
     rowid: int
     rules: Rules
-    blocks: int
+    head: Head
+
+    @property
+    def blocks(self) -> int:
+        """How often in a row the queue's command could not be started."""
+        return self.head.blocks or 0
 
 
 class _Candidate(NamedTuple):
@@ -40,6 +46,8 @@ class _Candidate(NamedTuple):
     last_error: bytes | None
     crashes: int
     lost: int
+    expires_at: float | None
+    shared: int
 
 
 def take(database: Database, turns: Turns, holder: Holder, after: str, now: Moment) -> Taken:
@@ -48,7 +56,12 @@ def take(database: Database, turns: Turns, holder: Holder, after: str, now: Mome
     while len(buried) < _MOST_BURIED and (found := _next(database, turns, after, now.wall)):
         limit = _ANY_SIZE if found.rules.max_payload is None else found.rules.max_payload
         row = _Candidate(*database.one(sql.CANDIDATE, (found.rowid, limit)) or ())
-        reason = _why_odd(row) or _why_never(row, found.rules) or _why_not_json(database, found)
+        reason = (
+            _why_odd(row)
+            or _why_never(row, found.rules)
+            or _why_late(row, found.rules, now.wall)
+            or _why_not_json(database, found)
+        )
         given = reason or _give(database, found, row, holder, now)
         if isinstance(given, Claim):
             return Taken(given, tuple(buried))
@@ -62,13 +75,13 @@ def _next(database: Database, turns: Turns, after: str, now: float) -> _Found | 
         return None
     for rules, head in turns.heads(lambda name: database.one(sql.LOST_HEAD, (name,)), after):
         # A lost job counts as running; taking it over adds none.
-        if head.closed_until(now) is None and room(database, rules, taken=1) > 0:
-            return _Found(head.rowid, rules, head.blocks or 0)
+        if head.closed_until(now, rules) is None and room(database, rules, taken=1) > 0:
+            return _Found(head.rowid, rules, head)
     for rules, head in turns.heads(lambda name: database.one(sql.WAITING_HEAD, (name,)), after):
-        if head.closed_until(now) is None:
+        if head.closed_until(now, rules) is None:
             due = due_row(database, rules, head, now)
             if due is not None and room(database, rules) > 0:
-                return _Found(due, rules, head.blocks or 0)
+                return _Found(due, rules, head)
     return None
 
 
@@ -83,6 +96,8 @@ def paused_until(database: Database, now: float) -> float | None:
 
 def due_row(database: Database, rules: Rules, head: Head, now: float) -> int | None:
     """The first row of the highest priority that has one due. There are 201 priorities at most."""
+    if rules.exclusive:
+        return _exclusive_row(database, rules, head, now)
     if head.run_at <= now:
         return head.rowid
     lower = database.one(sql.LOWER_HEAD, (rules.name, head.priority))
@@ -93,6 +108,18 @@ def due_row(database: Database, rules: Rules, head: Head, now: float) -> int | N
         return int(rowid)
     below = database.one(sql.DUE_BELOW, (rules.name, priority, now))
     return None if below is None else int(below[0])
+
+
+def _exclusive_row(database: Database, rules: Rules, head: Head, now: float) -> int | None:
+    """The first due row of the highest priority whose key does not run."""
+    priority: int | None = head.priority
+    while priority is not None:
+        found = database.one(sql.EXCLUSIVE_DUE, (rules.name, priority, now))
+        if found is not None:
+            return int(found[0])
+        lower = database.one(sql.LOWER_HEAD, (rules.name, priority))
+        priority = None if lower is None else int(lower[1])
+    return None
 
 
 def room(database: Database, rules: Rules, *, taken: int = 0) -> int:
@@ -126,6 +153,14 @@ def _why_never(row: _Candidate, rules: Rules) -> str | None:
     return None
 
 
+def _why_late(row: _Candidate, rules: Rules, now: float) -> str | None:
+    """Why a job is not started any more; a moment of its own counts before its queue's."""
+    end = row.expires_at
+    if not isinstance(end, int | float):
+        end = row.created_at + rules.expires
+    return None if now <= end else f"expired {spell(math.ceil(now - end))} ago, before it could be started"
+
+
 def _is_text(value: bytes) -> bool:
     try:
         value.decode()
@@ -150,6 +185,7 @@ def _give(database: Database, found: _Found, row: _Candidate, holder: Holder, no
     rule = database.refusal(sql.GIVE, (token, until, now.wall, boot, until_awake, found.rowid))
     if rule is not None:
         return f"the row is none that can run: {rule}"
+    _count_start(database, found, now.wall)
     if found.blocks:
         # One tries whether the command can be started again, not everyone at once.
         database.run(sql.PROBE_QUEUE, (now.wall + _PROBE, rules.name))
@@ -165,6 +201,7 @@ def _give(database: Database, found: _Found, row: _Candidate, holder: Holder, no
         created_at=row.created_at,
         last_error=None if row.last_error is None else row.last_error.decode(errors="replace"),
         crashes=row.crashes,
+        shared=bool(row.shared),
     )
     return Claim(
         job=job,
@@ -175,10 +212,23 @@ def _give(database: Database, found: _Found, row: _Candidate, holder: Holder, no
         until_awake=until_awake,
         keep_done=rules.keep_done,
         blocks=found.blocks,
+        breaker=rules.breaker,
+        on_dead=rules.on_dead,
     )
 
 
+def _count_start(database: Database, found: _Found, now: float) -> None:
+    """What a queue with a rate, or whose jobs failed one after the other, remembers of a start."""
+    rules, head = found.rules, found.head
+    if rules.rate is not None:
+        at = head.next_start(now, rules.rate) + rules.rate.interval
+        database.run(sql.COUNT_START, (rules.name, at))
+    if rules.breaker is not None and head.tries(rules):
+        # One is tried; the next one after as long a pause, unless it succeeds.
+        database.run(sql.BREAK, (rules.name, now, now + rules.breaker.pause))
+
+
 def _bury(database: Database, found: _Found, row: _Candidate, reason: str, now: float) -> Buried:
-    bury(database, found.rowid, found.rules.name, reason, now)
+    bury(database, found.rowid, found.rules.name, reason, now, heir=found.rules.on_dead)
     attempts = row.attempts if isinstance(row.attempts, int) else 0
     return Buried(row.id.decode(errors="replace"), found.rules.name, attempts, reason)

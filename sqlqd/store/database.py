@@ -78,8 +78,8 @@ class Database:
         self._waiting = waiting or (lambda: None)
         self._synced: bool | None = None
         self._log_is_in_doubt = False
-        self.hears_requests = False
-        """Whether the schema has what people ask of running jobs."""
+        self.schema = 0
+        """The version that was found or made when it was opened."""
         try:
             self.identity = identity(path)
             self._connection = apsw.Connection(os.fspath(path), flags=apsw.SQLITE_OPEN_READWRITE)

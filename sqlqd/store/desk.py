@@ -24,9 +24,10 @@ from sqlqd.store.selecting import (
 )
 
 _REVIVE = """
-INSERT INTO jobs (id, queue, key, priority, run_at, created_at, attempts, max_attempts, payload, last_error)
+INSERT INTO jobs (id, queue, key, priority, run_at, created_at, attempts, max_attempts, payload, last_error,
+    shared)
 SELECT id, queue, key, priority, ?2, created_at, 0, max_attempts, payload,
-    CASE WHEN octet_length(last_error) <= 65536 THEN last_error END
+    CASE WHEN octet_length(last_error) <= 65536 THEN last_error END, shared
 FROM dead_jobs WHERE rowid = ?1
 """
 
@@ -34,7 +35,7 @@ _LIVE_WITH_ID = "SELECT 1 FROM jobs WHERE id = (SELECT id FROM dead_jobs WHERE r
 
 _LIVE_WITH_KEY = """
 SELECT CAST(j.id AS BLOB) FROM dead_jobs AS d JOIN jobs AS j ON j.queue = d.queue AND j.key = d.key
-WHERE d.rowid = ?
+WHERE d.rowid = ? AND d.shared = 0 AND j.shared = 0
 """
 
 _DUE_NOW = """
@@ -203,8 +204,6 @@ def _end(ask: Ask, database: Database, placed: Placed, now: Moment) -> str | Non
     """Ask it of whoever runs the job; do it where nobody does."""
     row, record = placed.place.row, placed.record
     if record.state is State.RUNNING and not leases.is_nobodys(database, row, now):
-        if not database.hears_requests:
-            return "is running under an older sqlqd, which would not hear it"
         requests.put(database, row, ask, now.wall)
     elif not requests.end(database, row, record.queue, ask, now.wall):
         leases.end(database, [(row, 1)], "the lease was over", now.wall)

@@ -74,7 +74,7 @@ def _end(database: Database, lease: Row, reason: str, now: float) -> Lost:
         attempts if isinstance(attempts, int) else 0,
         reason,
     )
-    asked = requests.of_row(database, rowid) if database.hears_requests else None
+    asked = requests.of_row(database, rowid)
     if requests.end(database, rowid, lost.queue, asked, now):
         return replace(lost, gone=asked, reason=requests.KILLED)
     rule = database.refusal(sql.END_LEASE, (now, crashed, rowid))

@@ -25,11 +25,21 @@ def count(database: Database, queue: str, outcome: str, now: float) -> None:
 
 
 def bury(
-    database: Database, rowid: int, queue: str, reason: str, now: float, *, error: str | None = None
+    database: Database,
+    rowid: int,
+    queue: str,
+    reason: str,
+    now: float,
+    *,
+    error: str | None = None,
+    heir: str | None = None,
 ) -> None:
-    """Move a job to the dead ones. `error` takes the place of its last one."""
+    """Move a job to the dead ones. `error` takes the place of its last one, `heir` is a queue to tell."""
     database.run(sql.BURY_ROW, (rowid, now, reason, error))
+    database.run(sql.KEEP_SHARED, (rowid,))
     database.run(sql.DELETE_ROW, (rowid,))
+    if heir is not None and heir != queue:
+        database.run(sql.INSERT_HEIR, (heir, now))
     count(database, queue, "dead", now)
 
 

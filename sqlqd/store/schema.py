@@ -9,7 +9,10 @@ _FOLDER = Path(__file__).with_name("migrations")
 _TABLE_NAMES = (
     "SELECT name FROM sqlite_schema WHERE name IN ('jobs', 'dead_jobs', 'done_jobs', 'sqlqd_schema')"
 )
-_WITH_REQUESTS = 2
+WITH_REQUESTS = 2
+"""From this version on running jobs can be asked to end."""
+WITH_POLICIES = 3
+"""From this version on keys may be shared."""
 _VERSION = "SELECT max(version) FROM sqlqd_schema"
 
 
@@ -44,7 +47,7 @@ def prepare(database: Database, *, create: bool, migrate: bool) -> None:
     while migrate and version < newest():
         version += 1
         _bring_to(database, version)
-    database.hears_requests = version >= _WITH_REQUESTS
+    database.schema = version
 
 
 def _bring_to(database: Database, version: int) -> None:
@@ -74,3 +77,14 @@ def _version(database: Database) -> int:
             f"{database.path} has schema {version}, newer than this sqlqd's {newest()}; upgrade sqlqd"
         )
     return version
+
+
+def insist_on_newest(database: Database) -> None:
+    """Raise StoreForeign where a daemon of this version has not been on the file yet.
+
+    Adding and looking work on any schema; whoever changes or claims jobs needs all that this program knows.
+    """
+    if database.schema < newest():
+        raise StoreForeign(
+            f"{database.path} has an older sqlqd's schema; restart the daemon, which brings it up to date"
+        )

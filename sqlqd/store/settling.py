@@ -17,7 +17,7 @@ def settle(
 
     None: it was no longer ours and nothing was changed.
     """
-    if isinstance(verdict, Retry | Release | Bury) and database.hears_requests:
+    if isinstance(verdict, Retry | Release | Bury):
         verdict = requests.overruled(verdict, requests.of(database, claim))
         if isinstance(verdict, Bury | Cancel):
             database.insist_on_sync()
@@ -59,7 +59,8 @@ def _bury(database: Database, claim: Claim, reason: str, outcome: Outcome | None
     row = database.one(sql.HELD_ROW, (claim.job.id, claim.token))
     if row is None:
         return False
-    bury(database, row[0], claim.job.queue, storable(reason), now, error=_error(reason, outcome))
+    error = _error(reason, outcome)
+    bury(database, row[0], claim.job.queue, storable(reason), now, error=error, heir=claim.on_dead)
     log_attempt(database, claim, outcome, reason, now)
     return True
 

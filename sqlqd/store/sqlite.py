@@ -33,6 +33,7 @@ from sqlqd.model import (
     Verdict,
 )
 from sqlqd.store import (
+    breaking,
     circumstances,
     claiming,
     desk,
@@ -46,11 +47,11 @@ from sqlqd.store import (
     wal,
 )
 from sqlqd.store import statements as sql
-from sqlqd.store.base import JobRefused
+from sqlqd.store.base import JobRefused, QueueFull
 from sqlqd.store.database import Database, Moment, Wait, make_file
 from sqlqd.store.housekeeping import Housekeeping
 from sqlqd.store.ledger import count
-from sqlqd.store.schema import prepare
+from sqlqd.store.schema import WITH_POLICIES, insist_on_newest, prepare
 from sqlqd.store.turns import Turns
 
 
@@ -114,6 +115,7 @@ class SqliteStore:
 
     def claim(self, holder: Holder, queues: Sequence[Rules], *, after: str = "") -> Taken:
         """Give out the next job. `None` with something buried: there may be more, look again."""
+        insist_on_newest(self._database)
         turns = self._turns_of(queues)
         return self._database.write(
             lambda now: claiming.take(self._database, turns, holder, after, now),
@@ -141,12 +143,13 @@ class SqliteStore:
             became = settling.settle(self._database, claim, verdict, outcome, now.wall)
             if became is None:
                 return Settled(kept=False)
+            held_for, freed = breaking.count(self._database, claim, became, outcome, now.wall)
+            settled = Settled(kept=True, verdict=became, held_for=held_for, freed=freed)
             if then is None or self._database.stopped:
-                return Settled(kept=True, verdict=became)
+                return settled
             holder, queues = then
             turns = self._turns_of(queues)
-            taken = claiming.take(self._database, turns, holder, claim.job.queue, now)
-            return Settled(kept=True, next=taken, verdict=became)
+            return replace(settled, next=claiming.take(self._database, turns, holder, claim.job.queue, now))
 
         return self._database.write(body, synced=isinstance(verdict, Bury | Cancel))
 
@@ -284,6 +287,7 @@ class SqliteStore:
 
     def retry(self, selection: Selection, *, dry_run: bool = False) -> Touched:
         """Dead jobs live again with fresh attempts; those waiting in backoff are due now."""
+        insist_on_newest(self._database)
         touched = desk.retry(self._database, selection, dry_run=dry_run)
         if selection.queue is None or dry_run:
             return touched
@@ -291,14 +295,17 @@ class SqliteStore:
 
     def cancel(self, selection: Selection, *, dry_run: bool = False) -> Touched:
         """Take waiting jobs away, each recorded as cancelled; running ones are asked to end."""
+        insist_on_newest(self._database)
         return desk.cancel(self._database, selection, dry_run=dry_run)
 
     def kill(self, selection: Selection, *, bury: bool = False, dry_run: bool = False) -> Touched:
         """Ask running attempts to end; `bury`: for good, and move waiting jobs to the dead ones."""
+        insist_on_newest(self._database)
         return desk.kill(self._database, selection, bury=bury, dry_run=dry_run)
 
     def purge(self, selection: Selection, *, dry_run: bool = False) -> Touched:
         """Delete dead jobs, or with the state done the records of ended ones."""
+        insist_on_newest(self._database)
         return desk.purge(self._database, selection, dry_run=dry_run)
 
     def running(self, queue: str | None = None) -> int:
@@ -312,6 +319,8 @@ class SqliteStore:
     def pause(self, queues: Collection[str], *, seconds: float | None = None) -> None:
         """Give out no jobs of these queues, "" meaning all, for so long or until they are resumed."""
 
+        insist_on_newest(self._database)
+
         def body(now: Moment) -> None:
             until = None if seconds is None else now.wall + seconds
             pauses.begin(self._database, queues, until, now.wall)
@@ -320,6 +329,7 @@ class SqliteStore:
 
     def resume(self, queues: Collection[str]) -> None:
         """End the pauses of these queues."""
+        insist_on_newest(self._database)
         self._database.write(lambda _: pauses.end(self._database, queues), synced=True)
 
     def _turns_of(self, queues: Sequence[Rules]) -> Turns:
@@ -336,9 +346,34 @@ def _insert(database: Database, job: NewJob, now: float) -> Enqueued:
         raise JobRefused("run_at must be a number")
     job_id = os.urandom(16).hex() if job.id is None else job.id
     values = (job_id, job.queue, job.payload, job.priority, run_at, job.key, job.max_attempts, now)
-    if database.run(sql.INSERT_JOB, values):
+    found = _live_by_key(database, job)
+    if found is None:
+        _insist_on_room(database, job)
+        if job.expires_at is None and not job.shared:
+            added = database.run(sql.INSERT_JOB, values)
+        else:
+            insist_on_newest(database)
+            added = database.run(sql.INSERT_LATE_OR_SHARED_JOB, (*values, job.expires_at, int(job.shared)))
+        if not added:
+            raise JobRefused(f"the id {job_id} is taken")
         return Enqueued(job_id, created=True)
-    (found,) = database.all(sql.LIVE_BY_KEY, (job.queue, job.key))[0]
     # Whoever added that one may not have synced it. A commit that writes nothing would not do so either.
     count(database, job.queue, "known", now)
-    return Enqueued(found.decode(errors="replace"), created=False)
+    return Enqueued(found, created=False)
+
+
+def _live_by_key(database: Database, job: NewJob) -> str | None:
+    """The id of the live job that has the new one's key for itself."""
+    if job.key is None or job.shared:
+        return None
+    statement = sql.LIVE_BY_KEY_AT_FIRST if database.schema < WITH_POLICIES else sql.LIVE_BY_KEY
+    row = database.one(statement, (job.queue, job.key))
+    return None if row is None else str(row[0].decode(errors="replace"))
+
+
+def _insist_on_room(database: Database, job: NewJob) -> None:
+    if job.max_waiting is None:
+        return
+    row = database.one(sql.WAITING_UP_TO, (job.queue, job.max_waiting))
+    if row is not None and row[0] >= job.max_waiting:
+        raise QueueFull(f"queue {job.queue} is full: {row[0]} jobs wait, its max_waiting; try again later")

@@ -10,16 +10,32 @@ file cannot turn them into scans.
 INSERT_JOB = """
 INSERT INTO jobs (id, queue, payload, priority, run_at, key, max_attempts, created_at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (queue, key) WHERE key IS NOT NULL DO NOTHING
+ON CONFLICT DO NOTHING
 """
 
-LIVE_BY_KEY = "SELECT CAST(id AS BLOB) FROM jobs WHERE queue = ? AND key = ?"
+INSERT_LATE_OR_SHARED_JOB = """
+INSERT INTO jobs (id, queue, payload, priority, run_at, key, max_attempts, created_at, expires_at, shared)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO NOTHING
+"""
+
+WAITING_UP_TO = """
+SELECT count(*) FROM (
+    SELECT 1 FROM jobs INDEXED BY jobs_waiting WHERE locked_by IS NULL AND queue = ? LIMIT ?
+)
+"""
+
+LIVE_BY_KEY = "SELECT CAST(id AS BLOB) FROM jobs WHERE queue = ? AND key = ? AND shared = 0"
+
+LIVE_BY_KEY_AT_FIRST = "SELECT CAST(id AS BLOB) FROM jobs WHERE queue = ? AND key = ?"
+"""For a schema that is older than shared keys."""
 
 # Out: which job is next. `queue >= ?` jumps to the next queue that has a row at all. A run_at that came past
 # the schema's checks and is no number reads as long due: whoever meets the row then buries it.
 
 LOST_HEAD = """
-SELECT j.rowid, CAST(j.queue AS BLOB), q.paused_at, q.paused_until, q.blocked_until, q.blocks
+SELECT j.rowid, CAST(j.queue AS BLOB), q.paused_at, q.paused_until, q.blocked_until, q.blocks,
+    q.rate_at, q.failures, q.broken_at, q.broken_until
 FROM jobs AS j INDEXED BY jobs_lost LEFT JOIN sqlqd_queues AS q ON q.queue = j.queue
 WHERE j.locked_by IS NOT NULL AND j.lost = 1 AND j.queue >= ?
 ORDER BY j.queue, j.rowid LIMIT 1
@@ -27,6 +43,7 @@ ORDER BY j.queue, j.rowid LIMIT 1
 
 WAITING_HEAD = """
 SELECT j.rowid, CAST(j.queue AS BLOB), q.paused_at, q.paused_until, q.blocked_until, q.blocks,
+    q.rate_at, q.failures, q.broken_at, q.broken_until,
     j.priority, iif(typeof(j.run_at) = 'real', j.run_at, 0.0)
 FROM jobs AS j INDEXED BY jobs_waiting LEFT JOIN sqlqd_queues AS q ON q.queue = j.queue
 WHERE j.locked_by IS NULL AND j.queue >= ?
@@ -73,7 +90,8 @@ CANDIDATE = """
 SELECT CAST(id AS BLOB), CAST(key AS BLOB),
     CASE WHEN octet_length(payload) <= ?2 THEN CAST(payload AS BLOB) END, octet_length(payload),
     priority, run_at, attempts, max_attempts, created_at,
-    CASE WHEN octet_length(last_error) <= 65536 THEN CAST(last_error AS BLOB) END, crashes, lost
+    CASE WHEN octet_length(last_error) <= 65536 THEN CAST(last_error AS BLOB) END, crashes, lost,
+    expires_at, shared
 FROM jobs WHERE rowid = ?1
 """
 
@@ -84,6 +102,47 @@ GIVE = """
 UPDATE jobs SET locked_by = ?, locked_until = ?, claimed_at = ?, lease_boot = ?, lease_end = ?, lost = 0,
     attempts = attempts + 1, last_error = CASE WHEN octet_length(last_error) <= 65536 THEN last_error END
 WHERE rowid = ?
+"""
+
+# Rates, breakers and keys that take turns.
+
+COUNT_START = """
+INSERT INTO sqlqd_queues (queue, rate_at) VALUES (?1, ?2) ON CONFLICT (queue) DO UPDATE SET rate_at = ?2
+"""
+
+COUNT_FAILURE = """
+INSERT INTO sqlqd_queues (queue, failures) VALUES (?, 1)
+ON CONFLICT (queue) DO UPDATE SET failures = min(failures + 1, 1000000000) RETURNING failures
+"""
+
+BREAK = "UPDATE sqlqd_queues SET broken_at = ?2, broken_until = ?3 WHERE queue = ?1"
+
+FAILURES_OF = "SELECT failures, broken_until FROM sqlqd_queues WHERE queue = ? AND failures > 0"
+
+COUNT_SUCCESS = "UPDATE sqlqd_queues SET failures = 0, broken_at = NULL, broken_until = NULL WHERE queue = ?"
+
+# The first due job of a priority whose key does not run. Those whose key does are passed over one by one.
+EXCLUSIVE_DUE = """
+SELECT j.rowid FROM jobs AS j INDEXED BY jobs_waiting
+WHERE j.locked_by IS NULL AND j.queue = ?1 AND j.priority = ?2 AND j.run_at <= ?3
+    AND (j.key IS NULL OR NOT EXISTS (
+        SELECT 1 FROM jobs AS held INDEXED BY jobs_key_held
+        WHERE held.key IS NOT NULL AND held.locked_by IS NOT NULL AND held.queue = ?1 AND held.key = j.key
+    ))
+ORDER BY j.run_at, j.rowid LIMIT 1
+"""
+
+# What the heir is told of the job that was buried last.
+INSERT_HEIR = """
+INSERT INTO jobs (queue, payload, run_at, created_at)
+SELECT ?1, json_object('id', id, 'queue', queue, 'key', key, 'payload', payload, 'reason', reason,
+    'attempts', attempts, 'created_at', created_at, 'died_at', died_at, 'last_error', last_error), ?2, ?2
+FROM dead_jobs WHERE rowid = last_insert_rowid()
+"""
+
+KEEP_SHARED = """
+UPDATE dead_jobs SET shared = 1
+WHERE id = (SELECT id FROM jobs WHERE rowid = ?1 AND shared = 1)
 """
 
 PROBE_QUEUE = "UPDATE sqlqd_queues SET blocked_until = ? WHERE queue = ?"
@@ -175,7 +234,10 @@ WHERE queue = CAST(? AS TEXT) AND paused_at IS NOT NULL
 
 OVER_PAUSES = "SELECT CAST(queue AS BLOB) FROM sqlqd_queues WHERE paused_until <= ?"
 
-FORGET_QUEUE = "DELETE FROM sqlqd_queues WHERE queue = CAST(? AS TEXT) AND paused_at IS NULL AND blocks = 0"
+FORGET_QUEUE = """
+DELETE FROM sqlqd_queues WHERE queue = CAST(? AS TEXT)
+    AND paused_at IS NULL AND blocks = 0 AND failures = 0 AND rate_at IS NULL
+"""
 
 # Leases. Over: of another boot, or past on the awake clock; by the wall clock only where another program
 # made the lease.

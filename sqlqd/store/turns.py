@@ -5,8 +5,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from sqlqd.model import Rules
+from sqlqd.model import Rate, Rules
 from sqlqd.store.database import Row
+
+_ROUNDING = 1e-6
+"""Seconds by which sums of intervals may be off."""
 
 LONGEST_BLOCK = 300.0
 """Seconds. A queue that seems held for longer met a clock that was stepped back: it is free."""
@@ -21,10 +24,14 @@ class Head(NamedTuple):
     paused_until: float | None
     blocked_until: float | None
     blocks: int | None
+    rate_at: float | None = None
+    failures: int | None = 0
+    broken_at: float | None = None
+    broken_until: float | None = None
     priority: int = 0
     run_at: float = 0.0
 
-    def closed_until(self, now: float) -> float | None:
+    def closed_until(self, now: float, rules: Rules) -> float | None:
         """Until when the queue gives out nothing; infinity: a pause without an end; None: it is open."""
         paused = 0.0
         if self.paused_at is not None:
@@ -32,8 +39,36 @@ class Head(NamedTuple):
         blocked = self.blocked_until or 0.0
         if blocked > now + LONGEST_BLOCK:
             blocked = 0.0
-        latest = max(paused, blocked)
+        latest = max(paused, blocked, self._broken_until(now, rules), self._rated_until(now, rules))
         return latest if latest > now else None
+
+    def starts(self, now: float, rules: Rules) -> float:
+        """How many jobs the queue's rate lets start at this moment."""
+        if rules.rate is None:
+            return math.inf
+        return max(
+            0, math.floor(rules.rate.burst - (self.next_start(now, rules.rate) - now) / rules.rate.interval)
+        )
+
+    def next_start(self, now: float, rate: Rate) -> float:
+        """When the next job would start if all so far had started evenly; not before now."""
+        at = self.rate_at or 0.0
+        # Further ahead than a whole burst only a clock that was stepped back puts it.
+        return max(now, at) if at <= now + rate.burst * rate.interval + _ROUNDING else now
+
+    def tries(self, rules: Rules) -> bool:
+        """Whether its next job is the one that is tried, after so many failed in a row."""
+        return rules.breaker is not None and (self.failures or 0) >= rules.breaker.failures
+
+    def _broken_until(self, now: float, rules: Rules) -> float:
+        until = self.broken_until or 0.0
+        known = rules.breaker is not None and until <= now + rules.breaker.pause
+        return until if known and self.tries(rules) else 0.0
+
+    def _rated_until(self, now: float, rules: Rules) -> float:
+        if rules.rate is None:
+            return 0.0
+        return self.next_start(now, rules.rate) - (rules.rate.burst - 1) * rules.rate.interval - _ROUNDING
 
 
 Seek = Callable[[str], Row | None]

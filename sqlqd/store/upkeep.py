@@ -4,7 +4,7 @@ import math
 
 from sqlqd.model import Outlook
 from sqlqd.store import statements as sql
-from sqlqd.store.claiming import paused_until, room
+from sqlqd.store.claiming import due_row, paused_until, room
 from sqlqd.store.database import Database, Moment, Row
 from sqlqd.store.turns import Head, Turns
 
@@ -17,26 +17,29 @@ def outlook(database: Database, turns: Turns, limit: int, now: float) -> Outlook
     due = 0
     times: list[float] = []
     for rules, head in turns.heads(lambda name: database.one(sql.LOST_HEAD, (name,))):
-        if head.closed_until(now) is None:
-            most = min(limit - due, room(database, rules, taken=1))
+        if head.closed_until(now, rules) is None:
+            most = min(limit - due, room(database, rules, taken=1), head.starts(now, rules))
             due += _counted(database, sql.LOST_UP_TO, rules.name, most)
     for rules, head in turns.heads(lambda name: database.one(sql.WAITING_HEAD, (name,))):
-        closed = head.closed_until(now)
+        closed = head.closed_until(now, rules)
         if closed is not None:
             times.append(closed)
             continue
-        free = room(database, rules)
+        free = min(room(database, rules), 1 if head.tries(rules) else head.starts(now, rules))
         if free <= 0:
             # Whoever finishes one of its jobs claims the next: nothing to wake anyone for.
             continue
         waiting, next_at = _queue_outlook(database, rules.name, head, min(limit - due, free), now)
+        if rules.exclusive and waiting:
+            # Those of one key follow one another by themselves: whoever ends one claims the next.
+            waiting = int(due_row(database, rules, head, now) is not None)
         due += waiting
         times.append(next_at)
     soonest = min(times, default=math.inf)
     return Outlook(due, None if math.isinf(soonest) else soonest)
 
 
-def _queue_outlook(database: Database, queue: str, head: Head, most: int, now: float) -> tuple[int, float]:
+def _queue_outlook(database: Database, queue: str, head: Head, most: float, now: float) -> tuple[int, float]:
     due, next_at = 0, math.inf
     lower: Row | None = (head.rowid, head.priority, head.run_at)
     while lower is not None:

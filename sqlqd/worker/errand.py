@@ -265,6 +265,7 @@ class Errand:
         if settled.kept:
             became = settled.verdict or verdict
             story.settled(self._claim, outcome, became, bench.seat.slot, bench.clock.wall())
+            story.queue(self._claim, settled, bench.seat.slot)
         else:
             story.lost(
                 self._claim, bench.seat.slot, "another worker took the job before its end was recorded"

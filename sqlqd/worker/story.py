@@ -1,7 +1,21 @@
 """What the log tells of a job: one record for each step, with the fields by which its story is found."""
 
 from sqlqd import log
-from sqlqd.model import Ask, Buried, Bury, Cancel, Claim, Done, Ended, Lost, Outcome, Release, Retry, Verdict
+from sqlqd.model import (
+    Ask,
+    Buried,
+    Bury,
+    Cancel,
+    Claim,
+    Done,
+    Ended,
+    Lost,
+    Outcome,
+    Release,
+    Retry,
+    Settled,
+    Verdict,
+)
 from sqlqd.policy import reason, signal_name
 
 _FAILURES = frozenset({Ended.EXITED, Ended.SIGNALLED, Ended.TIMED_OUT, Ended.KILLED, Ended.BURIED})
@@ -68,6 +82,17 @@ def settled(claim: Claim, outcome: Outcome, verdict: Verdict, worker: int, now: 
                 )
         case Cancel():
             log.event("job.cancelled", **about, **_end(outcome))
+
+
+def queue(claim: Claim, settled: Settled, worker: int) -> None:
+    """What the end of a run means for its queue, where failures in a row hold it."""
+    if settled.held_for and claim.breaker is not None:
+        why = f"its last {claim.breaker.failures} attempts or more failed; then one job is tried"
+        log.event(
+            "queue.blocked", queue=claim.job.queue, worker=worker, block_seconds=settled.held_for, reason=why
+        )
+    if settled.freed:
+        log.event("queue.unblocked", queue=claim.job.queue, worker=worker)
 
 
 def _about(claim: Claim, worker: int) -> dict[str, object]:

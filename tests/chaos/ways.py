@@ -21,7 +21,7 @@ _PATIENCE = 10.0
 _COLUMNS = "(id, queue, payload, priority, key, run_at)"
 _DUE = "(julianday('now') - 2440587.5) * 86400.0"
 _INSERT = f"INSERT INTO jobs {_COLUMNS} VALUES (?, ?, ?, ?, ?, {_DUE} + ?)"
-_ONCE = "ON CONFLICT (queue, key) WHERE key IS NOT NULL DO NOTHING RETURNING id"
+_ONCE = "ON CONFLICT DO NOTHING RETURNING id"
 
 
 class Refused(Exception):

@@ -60,7 +60,7 @@ def _last_attempt_not_buried(patch: pytest.MonkeyPatch) -> None:
 
 
 def _too_early(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(claiming, "_due", lambda _database, _rules, head, _now: head.rowid)
+    patch.setattr(claiming, "due_row", lambda _database, _rules, head, _now: head.rowid)
 
 
 def _no_concurrency(patch: pytest.MonkeyPatch) -> None:
@@ -132,7 +132,7 @@ def _request_dies_with_its_worker(patch: pytest.MonkeyPatch) -> None:
 
 
 def _held_for_ever(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(turns.Head, "closed_until", lambda self, _: float("inf") if self.blocks else None)
+    patch.setattr(turns.Head, "closed_until", lambda self, *_: float("inf") if self.blocks else None)
 
 
 PLANTED: dict[str, Plant] = {

@@ -17,6 +17,8 @@ SMALL = {"sqlqd_queues", "sqlqd_daemons", "sqlqd_workers"}
 """Tables of a few rows at most."""
 
 SCANNED = {
+    # On the index of an older schema.
+    "LIVE_BY_KEY_AT_FIRST": "SCAN jobs",
     # Which housekeeping itself keeps short.
     "OLD_COUNTERS": "SCAN sqlqd_counters",
     # Rows of a dead worker among those that are held.

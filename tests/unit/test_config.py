@@ -136,9 +136,7 @@ other = 3
     ]
 
 
-@pytest.mark.parametrize(
-    "key", ["user = 'www-data'", "rate = 3", "after_success = 'x'"]
-)
+@pytest.mark.parametrize("key", ["user = 'www-data'", "after_success = 'x'"])
 def test_keys_that_do_not_work_yet_are_unknown(tmp_path: Path, key: str) -> None:
     (problem,) = problems(tmp_path, QUEUE + key)
     assert problem == f'5: queue "mail": {key.split(maxsplit=1)[0]}: unknown key'

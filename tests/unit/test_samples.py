@@ -28,5 +28,5 @@ def test_the_installed_one_is_in_order_with_everything_in_it_put_in_force(tmp_pa
     # What stands there behind a # is what holds without it.
     for key in set(DAEMON_KEYS) - {"workers"}:
         assert getattr(config.daemon, key) == getattr(plain.daemon, key)
-    assert list(config.queues) == ["send-email"]
+    assert list(config.queues) == ["send-email", "tell-me"]
     assert {name for name in (*DAEMON_KEYS, *QUEUE_KEYS) if f"{name} = " not in text} == set()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlqd.model import Rules
+from sqlqd.model import Breaker, Rate, Rules
 from sqlqd.store.turns import LONGEST_BLOCK, Head, Turns
 
 names = st.sets(st.text("abü\U0001f980", min_size=1, max_size=3), max_size=12)
@@ -81,4 +81,61 @@ def test_a_queue_whose_name_is_not_text_is_leapt_over() -> None:
 def test_until_when_a_queue_gives_out_nothing(
     paused_at: float | None, paused_until: float | None, blocked_until: float | None, expected: float | None
 ) -> None:
-    assert Head(1, b"a", paused_at, paused_until, blocked_until, 0).closed_until(100.0) == expected
+    assert head(paused_at, paused_until, blocked_until).closed_until(100.0, Rules("a")) == expected
+
+
+def head(
+    paused_at: float | None = None,
+    paused_until: float | None = None,
+    blocked_until: float | None = None,
+    *,
+    rate_at: float | None = None,
+    failures: int = 0,
+    broken_until: float | None = None,
+) -> Head:
+    return Head(
+        1, b"a", paused_at, paused_until, blocked_until, 0, rate_at, failures, broken_until, broken_until
+    )
+
+
+@pytest.mark.parametrize(
+    ("rate_at", "burst", "expected", "starts"),
+    [
+        (None, 1, None, 1),
+        (100.0, 1, None, 1),
+        (104.0, 1, 104.0, 0),
+        (110.0, 1, 110.0, 0),
+        # Nobody starts ahead of the clock: it was stepped back.
+        (111.0, 1, None, 1),
+        (110.0, 3, None, 2),
+        (120.0, 3, None, 1),
+        (125.0, 3, 105.0, 0),
+        (130.0, 3, 110.0, 0),
+        (131.0, 3, None, 3),
+    ],
+)
+def test_a_rate_spaces_starts(rate_at: float | None, burst: int, expected: float | None, starts: int) -> None:
+    rules = Rules("a", rate=Rate(10.0, burst))
+    found = head(rate_at=rate_at)
+    closed = found.closed_until(100.0, rules)
+    assert closed == (None if expected is None else pytest.approx(expected, abs=1e-5))
+    assert found.starts(100.0, rules) == starts
+
+
+@pytest.mark.parametrize(
+    ("failures", "until", "expected"),
+    [
+        (5, 130.0, 130.0),
+        (9, 130.0, 130.0),
+        (4, 130.0, None),
+        (5, 99.0, None),
+        (5, None, None),
+        (5, 900.0, None),
+    ],
+)
+def test_a_breaker_holds_after_failures_in_a_row(
+    failures: int, until: float | None, expected: float | None
+) -> None:
+    broken = head(failures=failures, broken_until=until)
+    assert broken.closed_until(100.0, Rules("a", breaker=Breaker(5, 60.0))) == expected
+    assert broken.closed_until(100.0, Rules("a")) is None

@@ -1,0 +1,29 @@
+"""What the keys of one configuration have to agree on: said of the key that is to change."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sqlqd.config.tables import Problem
+
+
+def merged(name: str, defaults: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """A queue with the defaults worked in. The one that gets dead jobs does not send its own to itself."""
+    queue = {**defaults, **own}
+    if queue.get("on_dead") == name and "on_dead" not in own:
+        del queue["on_dead"]
+    return queue
+
+
+def contradictions(queues: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem]:
+    """What contradicts what, in queues with their defaults worked in."""
+    for name, queue in queues.items():
+        at = ("queues", name)
+        both = queue.get("success_codes", frozenset({0})) & queue.get("dead_codes", frozenset())
+        if both:
+            codes = ", ".join(str(code) for code in sorted(both))
+            yield (*at, "dead_codes"), f"{codes} is among success_codes too: it can mean one thing only"
+        heir = queue.get("on_dead")
+        if heir == name:
+            yield (*at, "on_dead"), "must be another queue: a dead job would come back for ever"
+        elif heir is not None and heir not in queues:
+            yield (*at, "on_dead"), "is no queue of this configuration"
