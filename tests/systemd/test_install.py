@@ -50,7 +50,9 @@ def fresh(machine: Machine) -> Iterator[Machine]:
 def installed(machine: Machine, *options: str) -> str:
     """Install it with these options, successfully: what was printed."""
     done = install(machine, *options)
-    assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+    if done.returncode != 0:
+        told = machine.run("journalctl", "--no-pager", "-n", "30", "-u", "sqlqd").stdout
+        raise AssertionError(f"{done.stdout}{done.stderr}{told}")
     return done.stdout
 
 
