@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NoReturn
 
-from sqlqd import delegation, exits, log, presence, proc, systemd
+from sqlqd import account, delegation, exits, log, presence, proc, systemd
 from sqlqd.cgroup import Domain
 from sqlqd.cli import confined
 from sqlqd.cli.failure import report
@@ -94,7 +94,7 @@ class _Desk:
         loaded_at = self._clock.wall()
         path = self._config.path
         try:
-            new = load(path)
+            new = load(path, users=account.hindrance)
         except ConfigError as error:
             return _refused(error.problems, path)
         except Exception as error:  # noqa: BLE001 - whatever is the matter with a file, commands run on

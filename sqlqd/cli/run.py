@@ -14,6 +14,7 @@ def run(session: Session, *, paused: bool) -> int:
     """Run the daemon in the foreground, until SIGTERM or SIGINT."""
     # A signal that comes while the rest is loaded is obeyed once the daemon listens.
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-    from sqlqd.cli.daemon import supervise  # noqa: PLC0415 - see above, and no other verb needs it
+    from sqlqd import account  # noqa: PLC0415 - see above, and no other verb needs it
+    from sqlqd.cli.daemon import supervise  # noqa: PLC0415 - as above
 
-    return supervise(session.config, paused=paused)
+    return supervise(session.load(account.hindrance), paused=paused)

@@ -1,7 +1,7 @@
 """What every verb starts from: the configuration that was asked for, and the database that it names."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -57,11 +57,15 @@ class Session:
     def config(self) -> "Config":
         """The configuration, read once. Raises ConfigError."""
         if self._config is None:
-            from sqlqd import config  # noqa: PLC0415 - not every verb has one
-
-            at = config.locate(self.explicit, os.environ, user=self.user, instance=self.instance)
-            self._config = config.load(at)
+            self._config = self.load(lambda _: None)
         return self._config
+
+    def load(self, users: Callable[[str], str | None]) -> "Config":
+        """The configuration, read anew; `users` says what speaks against whom commands are to run as."""
+        from sqlqd import config  # noqa: PLC0415 - not every verb has one
+
+        at = config.locate(self.explicit, os.environ, user=self.user, instance=self.instance)
+        return config.load(at, users=users)
 
     @contextmanager
     def store(self, *, create: bool = False) -> Iterator["Store"]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sqlqd import limits, log, tree
+from sqlqd.account import Account, Identity, acting_as, for_commands
 from sqlqd.cgroup import Domain, Refused, Usage
 from sqlqd.clock import Clock
 from sqlqd.command import envfile, launch
@@ -42,6 +43,15 @@ class _Status:
     dumped: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """What a command is started with."""
+
+    env: dict[bytes, bytes]
+    identity: Identity
+    confines: Confines
+
+
 class Programs:
     """Starts commands as the configuration has them."""
 
@@ -63,10 +73,12 @@ class Programs:
             self._remains = tree.remaining(self._remains | self._last.remains)
             self._left = [one for one in (*self._left, self._last.confines) if not one.remove()]
         try:
-            refusal = launch.unfit(queue, claim) or launch.missing(queue)
+            account = None if queue.user is None else for_commands(queue.user)
+            with acting_as(account):
+                refusal = launch.unfit(queue, claim) or launch.closed(queue) or launch.missing(queue)
             if refusal is not None:
                 return NotStarted(refusal, self._clock.wall())
-            self._last = self._started(claim, queue)
+            self._last = self._started(claim, queue, account)
         except OSError as error:
             return NotStarted(launch.refused(error, queue, claim), self._clock.wall())
         except envfile.Unusable as error:
@@ -78,11 +90,13 @@ class Programs:
             return NotStarted(refusal, self._clock.wall())
         return self._last
 
-    def _started(self, claim: Claim, queue: Queue) -> "Command":
-        env = launch.environment(os.environb, queue, claim, config=self._config, worker=self._holder.uid)
-        slot = self._holder.slot
+    def _started(self, claim: Claim, queue: Queue, account: Account | None) -> "Command":
+        config, uid, slot = self._config, self._holder.uid, self._holder.slot
+        env = launch.environment(os.environb, queue, claim, config=config, worker=uid, as_user=account)
+        identity = Identity() if account is None else account.identity()
         confines = Confines(queue, self._cgroups, slot=slot, job_id=claim.job.id)
-        return Command(claim, queue, env, self._clock, confines, worker=slot, spared=self._remains)
+        terms = _Terms(env, identity, confines)
+        return Command(claim, queue, terms, self._clock, worker=slot, spared=self._remains)
 
 
 class Command:
@@ -92,16 +106,15 @@ class Command:
         self,
         claim: Claim,
         queue: Queue,
-        env: dict[bytes, bytes],
+        terms: _Terms,
         clock: Clock,
-        confines: Confines,
         *,
         worker: int,
         spared: frozenset[int],
     ) -> None:
         """Raises OSError where the system does not start it."""
         self.outcome: Outcome | None = None
-        self.confines = confines
+        self.confines = terms.confines
         self._queue = queue
         self._spared = spared
         self.remains: frozenset[int] = frozenset()
@@ -123,11 +136,11 @@ class Command:
         self._cpu: float | None = None
         self._streams = Streams(claim.job.payload.encode(), self._begun)
         try:
-            self._process = self._spawned(env)
+            self._process = self._spawned(terms)
             self._pidfd = self._watched()
         except BaseException:
             self._streams.close()
-            confines.remove()
+            self.confines.remove()
             raise
 
     @property
@@ -176,7 +189,7 @@ class Command:
             os.close(self._pidfd)
             self._pidfd = -1
 
-    def _spawned(self, env: dict[bytes, bytes]) -> subprocess.Popen[bytes]:
+    def _spawned(self, terms: _Terms) -> subprocess.Popen[bytes]:
         streams = self._streams
         try:
             with self.confines.entered():
@@ -186,8 +199,10 @@ class Command:
                     stdout=streams.theirs[1],
                     stderr=streams.theirs[2],
                     cwd=self._queue.cwd,
-                    env=env,
+                    env=terms.env,
                     start_new_session=True,
+                    # Not through setpriv: as root it would obey an LD_PRELOAD that is meant for the command.
+                    **terms.identity,
                     preexec_fn=self.confines.before_exec,  # noqa: PLW1509 - a worker has no threads
                 )
         except subprocess.SubprocessError:

@@ -3,11 +3,13 @@
 import errno
 import os
 import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlqd import cgroup
+from sqlqd import account, cgroup
+from sqlqd.account import Account
 from sqlqd.command import envfile
 from sqlqd.config import Queue
 from sqlqd.model import Claim, Ended
@@ -46,7 +48,13 @@ def arguments(queue: Queue) -> list[bytes]:
 
 
 def environment(
-    base: Mapping[bytes, bytes], queue: Queue, claim: Claim, *, config: Path, worker: str
+    base: Mapping[bytes, bytes],
+    queue: Queue,
+    claim: Claim,
+    *,
+    config: Path,
+    worker: str,
+    as_user: Account | None = None,
 ) -> dict[bytes, bytes]:
     """The command's environment, in bytes, since the locale's encoding may not hold the payload.
 
@@ -54,7 +62,7 @@ def environment(
     """
     env = {name: value for name, value in base.items() if not _daemons_own(name)}
     secrets = {} if queue.env_file is None else envfile.read(queue.env_file)
-    for variables in (queue.env, secrets):
+    for variables in (as_user.variables() if as_user else {}, queue.env, secrets):
         env.update((_bytes(name), _bytes(value)) for name, value in variables.items())
     env.update(_about(claim, queue))
     env[b"SQLQD_CONFIG"] = os.fsencode(config)
@@ -89,9 +97,23 @@ def missing(queue: Queue) -> Refusal | None:
     return Refusal(Ended.NOT_STARTED, f"cannot start {path}: {fault}", lasting=True)
 
 
+def closed(queue: Queue) -> Refusal | None:
+    """Why the queue's user cannot be where its commands run: root, who starts them, can be anywhere."""
+    if queue.user is None:
+        return None
+    try:
+        status = queue.cwd.stat()
+        if not stat.S_ISDIR(status.st_mode) or os.access(queue.cwd, os.X_OK, effective_ids=True):
+            return None
+        said = f"{queue.user} may not"
+    except OSError as error:
+        said = (error.strerror or str(error)).lower()
+    return Refusal(Ended.NOT_STARTED, f"cannot enter the directory {queue.cwd}: {said}", lasting=True)
+
+
 def refused(error: OSError, queue: Queue, claim: Claim) -> Refusal:
     """What the system's refusal to start a command means for its job and its queue."""
-    if isinstance(error, cgroup.Refused):
+    if isinstance(error, (cgroup.Refused, account.Refused)):
         return Refusal(Ended.NOT_STARTED, f"{error.strerror}", lasting=error.errno not in _PASSING)
     if error.errno == errno.E2BIG:
         return _too_large(queue, claim)

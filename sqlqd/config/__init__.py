@@ -3,11 +3,11 @@
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sqlqd.config import tables
+from sqlqd.config import kinds, tables
 from sqlqd.config.agreement import contradictions, merged
 from sqlqd.config.errors import ConfigDenied, ConfigError
 from sqlqd.config.kinds import Path as Place
@@ -34,13 +34,18 @@ _PLAINER = {
 """What tomllib says in its own words, by its beginning."""
 
 
-def load(path: Path) -> Config:
-    """Read and check a configuration file; raises ConfigError with every problem of it."""
+def load(path: Path, *, users: Callable[[str], str | None] = lambda _: None) -> Config:
+    """Read and check a configuration file; raises ConfigError with every problem of it.
+
+    `users` says what speaks against a user whom commands are to run as. Who only adds jobs does not ask.
+    """
     path = Path(os.path.abspath(path))  # noqa: PTH100 - as in locate
     text = _text(path)
     raw = _parsed(path, text)
     problems: list[Problem] = []
-    config = _checked(path, raw, problems)
+    keys = dict(QUEUE_KEYS)
+    keys["user"] = keys["user"]._replace(kind=kinds.user(users))
+    config = _checked(path, raw, keys, problems)
     if config is None:
         raise ConfigError(*_lines(path, text, problems))
     return config
@@ -87,21 +92,24 @@ def _plain(said: str) -> str:
     return next((text for start, text in _PLAINER.items() if said.startswith(start)), printable(said))
 
 
-def _checked(path: Path, raw: Mapping[str, Any], problems: list[Problem]) -> Config | None:
+def _checked(
+    path: Path, raw: Mapping[str, Any], keys: Mapping[str, tables.Key], problems: list[Problem]
+) -> Config | None:
     problems += [
         ((name,), f"unknown table{tables.meant(name, _TABLES)}") for name in raw if name not in _TABLES
     ]
     daemon = _table(raw, "daemon", DAEMON_KEYS, problems)
     if "database" not in raw.get("daemon", {}):
         problems.append((("daemon", "database"), "is missing: say where the queue's file is to be"))
-    defaults = _table(raw, "defaults", QUEUE_KEYS, problems)
+    defaults = _table(raw, "defaults", keys, problems)
     queues = raw.get("queues", {})
     if not isinstance(queues, dict):
         problems.append((("queues",), f"must be tables such as [queues.mail], not {show(queues)}"))
         queues = {}
     if "drain_timeout" in daemon:
         defaults.setdefault("drain_timeout", daemon["drain_timeout"])
-    read = {name: _queue(name, queue, raw.get("defaults", {}), problems) for name, queue in queues.items()}
+    common = raw.get("defaults", {})
+    read = {name: _queue(name, queue, keys, common, problems) for name, queue in queues.items()}
     whole = {name: merged(name, defaults, own) for name, own in read.items()}
     problems += contradictions(whole)
     if problems:
@@ -123,7 +131,13 @@ def _table(
     return {}
 
 
-def _queue(name: str, raw: object, defaults: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
+def _queue(
+    name: str,
+    raw: object,
+    keys: Mapping[str, tables.Key],
+    defaults: Mapping[str, Any],
+    problems: list[Problem],
+) -> dict[str, Any]:
     at = ("queues", name)
     if not name.isprintable() or not name.strip() or len(name) > _LONGEST_NAME:
         problems.append((at, f"a queue's name is 1 to {_LONGEST_NAME} characters that can be shown"))
@@ -132,7 +146,7 @@ def _queue(name: str, raw: object, defaults: Mapping[str, Any], problems: list[P
         return {}
     if "command" not in raw and "command" not in defaults:
         problems.append(((*at, "command"), "is missing: say what runs for each job"))
-    return tables.fill(raw, QUEUE_KEYS, at, problems)
+    return tables.fill(raw, keys, at, problems)
 
 
 def _absolute(values: Mapping[str, Any], base: Path) -> dict[str, Any]:

@@ -222,6 +222,20 @@ def path(raw: object) -> str:
     return text
 
 
+def user(unfit: Callable[[str], str | None] = lambda _: None) -> Kind:
+    """The name of a user, or the number of one in quotes; `unfit` says what speaks against him."""
+
+    def read(raw: object) -> str:
+        text = _text(raw)
+        if not text or text != text.strip():
+            raise Unfit(f"must be the name of a user, not {show(raw)}")
+        if (why := unfit(text)) is not None:
+            raise Unfit(why)
+        return text
+
+    return read
+
+
 def database(raw: object) -> str:
     """The path of a database, which lives in a file."""
     text = path(raw)

@@ -168,6 +168,11 @@ class Queue:
         "a file of secrets, read at each start of a command; relative to the configuration file",
         default=None,
     )
+    user: str | None = key(
+        kinds.user(),
+        "whom its commands run as; only where the daemon is root; default: the daemon's own user",
+        default=None,
+    )
     payload_env: bool = key(kinds.flag, "false: the payload comes by standard input alone", default=True)
     memory_max: int | None = key(
         kinds.size(1024**2, 1024**5),

@@ -8,9 +8,21 @@ from pathlib import Path
 
 TIERS: tuple[frozenset[str], ...] = (
     frozenset({"model", "circumstances", "clock", "faults", "events", "exits", "board"})
-    | frozenset({"seat", "identity", "version"}),
+    | frozenset({"seat", "identity", "account", "version"}),
     frozenset(
-        {"config", "limits", "units", "moments", "printable", "policy", "why", "log", "patience", "store"}
+        {
+            "config",
+            "limits",
+            "units",
+            "moments",
+            "printable",
+            "policy",
+            "why",
+            "troubles",
+            "log",
+            "patience",
+            "store",
+        }
     ),
     frozenset({"proc", "tree", "cgroup", "delegation", "systemd", "presence", "relics"}),
     frozenset({"command"}),
@@ -31,7 +43,7 @@ OUTSIDE: Mapping[str, frozenset[str]] = {
     "sdnotify": frozenset({"systemd"}),
     "setproctitle": frozenset({"proc"}),
     "click": frozenset({"cli"}),
-    "ctypes": frozenset({"tree", "steward"}),
+    "ctypes": frozenset({"account", "tree", "steward"}),
     "pty": frozenset(),
     "sqlite3": frozenset(),
     "threading": frozenset(),

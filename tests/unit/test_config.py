@@ -71,6 +71,7 @@ keep_done = "0s"
 cwd = "work"
 env = { LANG = "C.UTF-8", EMPTY = "" }
 env_file = "mail.env"
+user = "www-data"
 payload_env = false
 log_output = false
 drain_timeout = "5m"
@@ -86,7 +87,7 @@ drain_timeout = "5m"
     assert queue.backoff == Backoff(initial=0.5, factor=1.5, max=1_209_600, jitter=0)
     assert (queue.json, queue.max_payload, queue.keep_done) == (True, 10_000_000, 0)
     assert (queue.cwd, queue.env) == (tmp_path / "work", {"LANG": "C.UTF-8", "EMPTY": ""})
-    assert queue.env_file == tmp_path / "mail.env"
+    assert (queue.env_file, queue.user) == (tmp_path / "mail.env", "www-data")
     assert (queue.payload_env, queue.log_output) == (False, False)
     assert queue.rules.json is True
     assert queue.rules.max_payload == 10_000_000
@@ -136,7 +137,7 @@ other = 3
     ]
 
 
-@pytest.mark.parametrize("key", ["user = 'www-data'", "after_success = 'x'"])
+@pytest.mark.parametrize("key", ["after_success = 'x'"])
 def test_keys_that_do_not_work_yet_are_unknown(tmp_path: Path, key: str) -> None:
     (problem,) = problems(tmp_path, QUEUE + key)
     assert problem == f'5: queue "mail": {key.split(maxsplit=1)[0]}: unknown key'
@@ -163,6 +164,8 @@ def test_keys_that_do_not_work_yet_are_unknown(tmp_path: Path, key: str) -> None
         ("cwd = '~/x'", "whole path"),
         ("env_file = '~/x'", "whole path"),
         ("env_file = ['a']", "must be text"),
+        ("user = 33", "must be text"),
+        ("user = ' a'", "name of a user"),
         ("env = 'A=B'", "must be a table"),
         ('env = { A = "x\\u0000" }', "NUL"),
         ("backoff = 3", "must be a table"),
@@ -260,3 +263,14 @@ def test_every_field_of_a_table_is_a_key_with_a_text() -> None:
 
 def test_there_is_a_slot_for_every_worker_and_the_steward() -> None:
     assert settings.MOST_WORKERS == board.SLOTS - 1
+
+
+def test_who_asks_hears_of_users_that_cannot_be_with_their_lines(tmp_path: Path) -> None:
+    text = QUEUE + 'user = "a"\n[queues.b]\n[defaults]\ncommand = "c"\nuser = "b"\n'
+    assert load(write(tmp_path, text)).queues["b"].user == "b"
+    with pytest.raises(ConfigError) as wrong:
+        load(tmp_path / "sqlqd.toml", users=lambda name: f"no {name}")
+    assert wrong.value.problems == (
+        f'{tmp_path}/sqlqd.toml:5: queue "mail": user: no a',
+        f"{tmp_path}/sqlqd.toml:9: defaults.user: no b",
+    )

@@ -23,7 +23,7 @@ PLANTED = [
     ("sqlqd.worker", "from time import monotonic", "only clock may"),
     ("sqlqd.worker", "import structlog.stdlib", "only log may"),
     ("sqlqd.worker", "import click", "only cli may"),
-    ("sqlqd.worker", "import ctypes", "only steward, tree may"),
+    ("sqlqd.worker", "import ctypes", "only account, steward, tree may"),
     ("sqlqd.worker", "import threading", "nobody may"),
     ("sqlqd.worker", "from concurrent.futures import ThreadPoolExecutor", "nobody may"),
     ("sqlqd.worker", "import multiprocessing.shared_memory", "nobody may"),
