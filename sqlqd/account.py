@@ -96,9 +96,9 @@ def hindrance(name: str) -> str | None:
     return absent(name) if account is None else out_of_reach(account)
 
 
-def out_of_reach(account: Account) -> str | None:
-    """Why this process cannot run commands as that user; None where nothing speaks against it."""
-    uid = os.geteuid()
+def out_of_reach(account: Account, daemon: int | None = None) -> str | None:
+    """Why that daemon (a uid), else this process, cannot run commands as the user; None where it can."""
+    uid = os.geteuid() if daemon is None else daemon
     if uid in (0, account.uid):
         return None
     return (

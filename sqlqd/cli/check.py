@@ -2,40 +2,24 @@
 
 import math
 import os
-import pwd
 import random
-import re
-import shutil
-import stat
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import click
 
-from sqlqd.cli import confined
+from sqlqd.account import absent, acting_as, named
+from sqlqd.cli import confined, startable
 from sqlqd.cli.output import Output
 from sqlqd.cli.session import Session
-from sqlqd.command import envfile
-from sqlqd.command.launch import missing
+from sqlqd.cli.viewpoint import Viewpoint, viewpoint
 from sqlqd.config import Config, Queue
 from sqlqd.model import Backoff
 from sqlqd.policy import backoff
 from sqlqd.printable import printable
 from sqlqd.store.library import is_safe, version
 from sqlqd.units import spell, spell_size
-
-_PROGRAM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
-"""A word of a shell's line that names nothing but a program, where it is none of the shell's own."""
-
-_SHELLS_OWN = frozenset(
-    {
-        *("alias", "bg", "break", "case", "cd", "command", "continue", "echo", "eval"),
-        *("exec", "exit", "export", "false", "fg", "for", "getopts", "hash", "if"),
-        *("jobs", "kill", "local", "printf", "pwd", "read", "readonly", "return", "set"),
-        *("shift", "test", "time", "times", "trap", "true", "type", "ulimit", "umask"),
-        *("unalias", "unset", "until", "wait", "while"),
-    }
-)
 
 
 @click.command(short_help="Validate the configuration and say what is in force.")
@@ -44,16 +28,17 @@ _SHELLS_OWN = frozenset(
 def check(session: Session, *, as_json: bool) -> None:
     """Validate the configuration, print what is in force, and warn of what will hurt.
 
-    Commands are looked for as the user who asks: run it as the daemon's user.
+    Files are looked at as the user who asks; where root asks, as the daemon's user.
     """
-    config = session.config
+    config = session.load(absent)
     standing = confined.standing(config)
-    warnings = _warnings(config, standing)
+    view = viewpoint(config)
+    warnings = _warnings(config, standing, view)
     with Output() as output:
         if as_json:
-            output.json(_document(config, standing, warnings))
+            output.json(_document(config, standing, view, warnings))
             return
-        for line in _lines(config):
+        for line in _lines(config, view):
             output.line(line)
         for warning in warnings:
             output.line(f"warning: {printable(warning)}")
@@ -71,21 +56,13 @@ def gives_up_after(rule: Backoff, max_attempts: int) -> float:
     return total
 
 
-def _user() -> str:
-    uid = os.geteuid()
-    try:
-        return f"{pwd.getpwuid(uid).pw_name} (uid {uid})"
-    except KeyError:
-        return f"uid {uid}"
-
-
-def _lines(config: Config) -> list[str]:
+def _lines(config: Config, view: Viewpoint) -> list[str]:
     daemon = config.daemon
     lines = [
         f"{printable(str(config.path))} is in order",
         "",
         f"database   {printable(str(daemon.database))}",
-        f"user       {_user()}",
+        f"user       {view.told}",
         f"SQLite     {version()}",
         f"workers    {daemon.workers}",
         f"stop       waits {spell(daemon.drain_timeout)} for running commands",
@@ -108,6 +85,7 @@ def _facts(config: Config, queue: Queue) -> list[tuple[str, str]]:
     return [
         ("command", f"{printable(words)} ({'by /bin/sh' if shell else 'without a shell'})"),
         ("in", printable(str(queue.cwd))),
+        *([("as", printable(queue.user))] if queue.user else []),
         *([("with", ", ".join(printable(name) for name in queue.env))] if queue.env else []),
         *([("secrets", f"from {printable(str(queue.env_file))}")] if queue.env_file else []),
         ("at once", f"{at_once} of {config.daemon.workers} workers"),
@@ -126,13 +104,15 @@ def _facts(config: Config, queue: Queue) -> list[tuple[str, str]]:
     ]
 
 
-def _document(config: Config, standing: confined.Standing, warnings: list[str]) -> dict[str, Any]:
+def _document(
+    config: Config, standing: confined.Standing, view: Viewpoint, warnings: list[str]
+) -> dict[str, Any]:
     """The same for programs; never what `env` sets."""
     daemon = config.daemon
     return {
         "config": str(config.path),
         "database": str(daemon.database),
-        "uid": os.geteuid(),
+        "uid": view.uid,
         "sqlite": version(),
         "workers": daemon.workers,
         "drain_timeout_seconds": _finite(daemon.drain_timeout),
@@ -142,6 +122,7 @@ def _document(config: Config, standing: confined.Standing, warnings: list[str]) 
                 "name": queue.name,
                 "command": queue.command if isinstance(queue.command, str) else list(queue.command),
                 "cwd": str(queue.cwd),
+                "user": queue.user,
                 "concurrency": queue.concurrency,
                 "lease_seconds": queue.lease,
                 "timeout_seconds": _finite(queue.timeout),
@@ -172,51 +153,37 @@ def _finite(seconds: float) -> float | None:
     return None if seconds == float("inf") else seconds
 
 
-def _warnings(config: Config, standing: confined.Standing) -> list[str]:
+def _warnings(config: Config, standing: confined.Standing, view: Viewpoint) -> list[str]:
     warnings: list[str] = []
     if not is_safe(version()):
         warnings.append(f"SQLite {version()} can lose what was committed; use 3.51.3 or later")
-    directory = config.daemon.database.parent
-    if not directory.is_dir():
-        warnings.append(f"the database's directory {directory} does not exist; sqlqd does not make it")
-    elif not os.access(directory, os.W_OK | os.X_OK):
-        warnings.append(f"this user may not write in the database's directory {directory}")
+    with acting_as(view.eyes):
+        warnings += _unwritable(config.daemon.database.parent)
     if not config.queues:
         warnings.append("no queue is configured: nothing will run")
     for queue in config.queues.values():
-        texts = [*_queue_warnings(queue), *confined.warnings(queue, standing)]
+        texts = [*_queue_warnings(queue, view), *confined.warnings(queue, standing)]
         warnings += [f"queue {queue.name}: {text}" for text in texts]
     return warnings + _takes_all(config)
 
 
-def _queue_warnings(queue: Queue) -> list[str]:
+def _unwritable(directory: Path) -> list[str]:
+    try:
+        there = directory.is_dir()
+    except PermissionError:
+        there = True
+    if not there:
+        return [f"the database's directory {directory} does not exist; sqlqd does not make it"]
+    if not os.access(directory, os.W_OK | os.X_OK, effective_ids=True):
+        return [f"{named(os.geteuid())} may not write in the database's directory {directory}"]
+    return []
+
+
+def _queue_warnings(queue: Queue, view: Viewpoint) -> list[str]:
     warnings: list[str] = []
     if queue.timeout == float("inf"):
         warnings.append("no timeout: a command that hangs holds its worker for ever")
-    if not queue.cwd.is_dir():
-        warnings.append(f"its directory {queue.cwd} does not exist")
-    secrets, problems = _secrets(queue)
-    warnings += problems
-    if problem := _command_problem(queue, secrets.get("PATH", queue.env.get("PATH"))):
-        warnings.append(problem)
-    return warnings
-
-
-def _secrets(queue: Queue) -> tuple[dict[str, str], list[str]]:
-    """What the file of secrets sets, and what is the matter with it."""
-    if queue.env_file is None:
-        return {}, []
-    try:
-        secrets = envfile.read(queue.env_file)
-        mode = stat.S_IMODE(queue.env_file.stat().st_mode)
-    except envfile.Unusable as error:
-        return {}, [str(error)]
-    except OSError as error:
-        return {}, [f"env_file {queue.env_file}: {error.strerror}"]
-    if mode & (stat.S_IROTH | stat.S_IWOTH):
-        what = "read" if mode & stat.S_IROTH else "write to"
-        return secrets, [f"env_file {queue.env_file}: every user may {what} it; chmod 640 keeps it secret"]
-    return secrets, []
+    return warnings + startable.warnings(queue, view)
 
 
 def _takes_all(config: Config) -> list[str]:
@@ -227,24 +194,3 @@ def _takes_all(config: Config) -> list[str]:
         return []
     whom = f"queue {names[0]}: it" if len(names) == 1 else f"queues {', '.join(names)}: each"
     return [f"{whom} can take every worker; a concurrency below {most} keeps some free"]
-
-
-def _unknown_word(queue: Queue, path: str | None) -> str | None:
-    """The first word of a shell's line where it can only be a program's name and there is none."""
-    word = next(iter(str(queue.command).split()), "")
-    if not _PROGRAM.fullmatch(word) or word in _SHELLS_OWN or shutil.which(word, path=path):
-        return None
-    return f"PATH has no {word}"
-
-
-def _command_problem(queue: Queue, path: str | None) -> str | None:
-    """Why the command cannot be started by this user; of a shell's line its first word is looked at."""
-    if isinstance(queue.command, str):
-        refusal = missing(queue)
-        return refusal.detail if refusal else _unknown_word(queue, path)
-    program = queue.command[0]
-    if "/" in program:
-        program = os.fspath(queue.cwd / program)
-    if shutil.which(program, path=path):
-        return None
-    return f"this user cannot execute {program}" if "/" in program else f"PATH has no {program}"
