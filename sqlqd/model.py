@@ -442,6 +442,9 @@ class QueueCount:
     paused_until: float | None = None
     blocked_until: float | None = None
     blocked_reason: str | None = None
+    done_last_hour: int = 0
+    failed_last_hour: int = 0
+    """Attempts that did not succeed, as counted in slots of five minutes: of the last 55 to 60 minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -478,6 +481,8 @@ class Overview:
     queues: tuple[QueueCount, ...]
     workers: tuple[WorkerSeen, ...]
     daemons: tuple[DaemonSeen, ...]
+    pause: Pause | None = None
+    """That of all queues."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sqlqd import presence
@@ -39,31 +39,36 @@ def is_outdated(daemon: DaemonSeen) -> bool:
     return False
 
 
-def on_queue(config: Config, alive: Living, announced: Iterable[DaemonSeen], queue: str) -> list[DaemonNow]:
-    """What each of them does with a queue, by the configuration that it announced; the working ones first."""
-    known = {daemon.pid: daemon for daemon in announced if daemon.pid in alive.pids}
+def at_work(config: Config, alive: Living, announced: Iterable[DaemonSeen]) -> list[DaemonNow]:
+    """Each of those that live; the working ones first."""
+    known = {daemon.pid: daemon for daemon in announced}
     found: list[DaemonNow] = []
     for pid in alive.pids:
         stage, daemon = alive.stage(pid, known), known.get(pid)
-        queues = None if daemon is None else _queues(config, daemon)
-        served = None if queues is None else queues.get(queue)
-        found.append(
-            DaemonNow(
-                pid,
-                stage,
-                str(config.path) if daemon is None else daemon.config,
-                outdated=daemon is not None and is_outdated(daemon),
-                serves=None if queues is None else queue in queues,
-                concurrency=None if served is None else served.concurrency,
-            )
-        )
+        path = str(config.path) if daemon is None else daemon.config
+        found.append(DaemonNow(pid, stage, path, outdated=daemon is not None and is_outdated(daemon)))
     return sorted(found, key=lambda one: one.stage is not Stage.RUNNING)
 
 
-def _queues(config: Config, daemon: DaemonSeen) -> Mapping[str, Queue] | None:
+def on_queue(config: Config, alive: Living, announced: Iterable[DaemonSeen], queue: str) -> list[DaemonNow]:
+    """The same, with what each does with a queue by the configuration that it announced."""
+    return [_on_queue(config, daemon, queue) for daemon in at_work(config, alive, announced)]
+
+
+def _on_queue(config: Config, daemon: DaemonNow, queue: str) -> DaemonNow:
+    queues = _queues(config, daemon.config)
+    if queues is None:
+        return replace(daemon, serves=None)
+    served = queues.get(queue)
+    return replace(
+        daemon, serves=served is not None, concurrency=None if served is None else served.concurrency
+    )
+
+
+def _queues(config: Config, path: str) -> Mapping[str, Queue] | None:
     """Those of the file as it stands; None where it cannot be read."""
-    if daemon.config == str(config.path):
+    if path == str(config.path):
         return config.queues
     with suppress(ConfigError):
-        return load(Path(daemon.config)).queues
+        return load(Path(path)).queues
     return None

@@ -31,7 +31,11 @@ class Output:
 
     def line(self, text: str = "") -> None:
         """One line; the caller made it fit to be shown."""
-        self._held.append(f"{text}\n".encode("utf-8", "backslashreplace"))
+        self.text(f"{text}\n")
+
+    def text(self, text: str) -> None:
+        """As it is, be it part of a line."""
+        self._held.append(text.encode("utf-8", "backslashreplace"))
         self._size += len(self._held[-1])
         if self._size >= _PIECE:
             self.flush()

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from sqlqd.model import Attempt, Record, State
+from sqlqd.model import Attempt, Lease, Record, State
 from sqlqd.moments import beside, iso, local
+from sqlqd.policy import signal_name
 from sqlqd.printable import printable
 from sqlqd.units import spell
 
@@ -20,6 +21,7 @@ _ID = 12
 _QUEUE = 20
 _STATE = 9
 _WHEN = 16
+_TOKEN = 40
 WIDTH = 80
 
 HEADER = f"{'ID':{_ID}}  {'QUEUE':{_QUEUE}}  {'STATE':{_STATE}}  {'TRIES':>5}  {'WHEN':{_WHEN}}  KEY"
@@ -85,8 +87,12 @@ def whole(record: Record, now: float) -> list[str]:
     if record.payload:
         lines += _block(f"payload ({len(record.payload.encode('utf-8', 'replace'))} bytes)", record.payload)
     for attempt in record.history:
-        lines += ["", f"attempt {attempt.number}: {_ended(attempt)}, {beside(attempt.ended_at, now)}"]
-        lines += _indented(attempt.error)
+        lines += ["", f"attempt {attempt.number}: {_ended(attempt)}", f"  {_when_it_ran(attempt, now)}"]
+        lines += _indented(attempt.error.rstrip("\n"))
+    if record.state is State.RUNNING and record.claimed_at is not None:
+        runs = spell(max(0.0, now - record.claimed_at))
+        who = _worker(record.locked_by or "")
+        lines += ["", f"attempt {record.attempts}: runs for {runs}, by {who}"]
     if record.last_error is not None and record.last_error not in {each.error for each in record.history}:
         lines += _block("last error", record.last_error)
     return lines
@@ -123,12 +129,24 @@ def _facts(record: Record, now: float) -> list[tuple[str, str]]:
 
 
 def _ended(attempt: Attempt) -> str:
-    how = attempt.outcome
+    how = printable(attempt.outcome)
     if attempt.exit_code is not None:
         how += f" with status {attempt.exit_code}"
     if attempt.signal is not None:
-        how += f" by signal {attempt.signal}"
-    return f"{printable(how)} after {spell(max(0.0, attempt.ended_at - attempt.started_at))}"
+        how += f" by {signal_name(attempt.signal)}"
+    took = spell(max(0.0, attempt.ended_at - attempt.started_at))
+    cpu = "" if attempt.cpu is None else f", {spell(max(0.0, attempt.cpu))} of CPU"
+    return f"{how} after {took}{cpu}, by {_worker(attempt.worker)}"
+
+
+def _when_it_ran(attempt: Attempt, now: float) -> str:
+    start, end = local(attempt.started_at), local(attempt.ended_at)
+    return f"from {start} to {end} ({beside(attempt.ended_at, now)})"
+
+
+def _worker(token: str) -> str:
+    slot = Lease("", token).slot
+    return f"worker {slot}" if slot else fit(token, _TOKEN)
 
 
 def _block(title: str, text: str) -> list[str]:

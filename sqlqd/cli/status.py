@@ -1,93 +1,152 @@
 """`sqlqd status`: queues, workers and daemon at a glance."""
 
+import os
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import click
 
+from sqlqd import exits
+from sqlqd.cli import daemons, dashboard, values
+from sqlqd.cli.colour import Paint, wanted
+from sqlqd.cli.dashboard import Sight
+from sqlqd.cli.failure import Refused
 from sqlqd.cli.output import Output
-from sqlqd.cli.records import WIDTH, fit
 from sqlqd.cli.session import Session
 from sqlqd.config import Config
-from sqlqd.model import DaemonSeen, Overview, QueueCount, WorkerSeen
-from sqlqd.moments import iso, local
-from sqlqd.presence import living
-from sqlqd.printable import printable
-from sqlqd.units import spell
+from sqlqd.model import Overview, Pause, QueueCount, WorkerSeen
+from sqlqd.moments import iso
+from sqlqd.troubles import troubles
 
-_NAME = 24
-_NOTE = WIDTH - _NAME - 4 * 11
-_ID = 12
+_STANDARD_OUTPUT = 1
+_SHORTEST, _LONGEST = 0.2, 3600.0
+"""Seconds between two looks of --watch."""
 
 
-@click.command(short_help="Show counts by queue, the workers and the daemon.")
+@click.command(short_help="Show queues, workers and daemon, and whether all is well.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+@click.option("--watch", is_flag=True, help="Show it anew all the time, until Ctrl-C.")
+@click.option(
+    "--interval", callback=values.duration, metavar="DUR", help="With --watch: so often; default 2s."
+)
 @click.pass_obj
-def status(session: Session, *, as_json: bool) -> None:
-    """Show counts by queue and state, workers and what they run, and the daemon."""
+def status(session: Session, *, as_json: bool, watch: bool, interval: float | None) -> int:
+    """Show whether all is well, counts by queue and state, what the workers run, and the daemon.
+
+    OLDEST is how long the longest waiting ready job has been due; DONE/1H and FAIL/1H are the attempts of
+    the last hour.
+
+    Example: sqlqd status --watch
+    """
+    if not watch:
+        if interval is not None:
+            raise Refused("--interval goes with --watch")
+        sight = look(session)
+        with Output() as output:
+            if as_json:
+                output.json(_document(sight))
+            else:
+                paint = Paint(wanted=wanted(_STANDARD_OUTPUT, os.environ))
+                for line in dashboard.lines(sight, paint):
+                    output.line(line)
+        return exits.OK
+    if as_json or not os.isatty(_STANDARD_OUTPUT):
+        raise Refused("--watch draws on a terminal; programs ask again and again by `sqlqd status --json`")
+    every = 2.0 if interval is None else interval
+    if not _SHORTEST <= every <= _LONGEST:
+        raise Refused("--interval is from 0.2s to 1h")
+    look(session)
+    from sqlqd.cli.watch import watch as keep_drawing  # noqa: PLC0415 - few ask for it
+
+    return keep_drawing(lambda paint: dashboard.lines(look(_anew(session)), paint), every)
+
+
+def _anew(session: Session) -> Session:
+    """The same as if it began now: a configuration that was changed meanwhile is read again."""
+    fresh = Session()
+    fresh.chosen |= session.chosen
+    return fresh
+
+
+def look(session: Session) -> Sight:
+    """Everything as it is now. Raises StoreError, ConfigError, OSError."""
     config = session.config
     with session.store() as store:
         overview = store.overview(config.queues)
-    alive = living(config.daemon.database)
-    daemons = sorted(
-        (each for each in overview.daemons if each.pid in alive), key=lambda each: -each.started_at
+    alive = daemons.living(config.daemon.database)
+    overview = replace(
+        overview,
+        workers=tuple(one for one in overview.workers if one.daemon_pid in alive.pids),
+        daemons=tuple(one for one in overview.daemons if one.pid in alive.pids),
     )
-    workers = [each for each in overview.workers if each.daemon_pid in alive]
-    with Output() as output:
-        if as_json:
-            output.json(_document(config, overview, alive, daemons, workers))
-            return
-        for line in (
-            *_daemon_lines(config, alive, daemons),
-            "",
-            *_queue_lines(config, overview),
-            *_worker_lines(overview, workers),
-        ):
-            output.line(line)
+    living = daemons.at_work(config, alive, overview.daemons)
+    return Sight(config, overview, living, troubles(overview, living, config.queues, str(config.path)))
 
 
-def _document(
-    config: Config, overview: Overview, alive: list[int], daemons: list[DaemonSeen], workers: list[WorkerSeen]
-) -> dict[str, Any]:
-    daemon = daemons[0] if daemons else None
+def _document(sight: Sight) -> dict[str, Any]:
+    overview = sight.overview
     return {
-        "daemon": {
-            "running": bool(alive),
-            "pid": daemon.pid if daemon else next(iter(alive), None),
-            "pids": alive,
-            "version": daemon.version if daemon else None,
-            "config": daemon.config if daemon else str(config.path),
-            "database": str(config.daemon.database),
-            "loaded_at": daemon.loaded_at if daemon else None,
-            "loaded_at_iso": iso(daemon.loaded_at) if daemon else None,
-            "config_changed": _is_outdated(config, daemon) if daemon else None,
-            "started_at": daemon.started_at if daemon else None,
-            "started_at_iso": iso(daemon.started_at) if daemon else None,
-            "workers": daemon.workers if daemon else None,
-        },
-        "queues": [_queue_document(config, queue, overview.now) for queue in overview.queues],
-        "workers": [_worker_document(worker, overview.now) for worker in workers],
+        "daemon": _daemon(sight),
+        "queues": [_queue(sight.config, queue, overview) for queue in overview.queues],
+        "workers": [_worker(worker, overview.now) for worker in overview.workers],
     }
 
 
-def _queue_document(config: Config, queue: QueueCount, now: float) -> dict[str, Any]:
-    held = queue.blocked_until is not None and queue.blocked_until > now
-    return {
+def _daemon(sight: Sight) -> dict[str, Any]:
+    config, now = sight.config, sight.overview.now
+    newest = max(sight.overview.daemons, key=lambda each: each.started_at, default=None)
+    pids = sorted(one.pid for one in sight.daemons)
+    chosen = next((one for one in sight.daemons if newest is None or one.pid == newest.pid), None)
+    pause = sight.overview.pause
+    document: dict[str, Any] = {
+        "running": bool(pids),
+        "pid": chosen.pid if chosen else None,
+        "pids": pids,
+        "stage": chosen.stage.value if chosen else None,
+        "version": newest.version if newest else None,
+        "config": newest.config if newest else str(config.path),
+        "database": str(config.daemon.database),
+        "loaded_at": newest.loaded_at if newest else None,
+        "config_changed": chosen.outdated if newest and chosen else None,
+        "started_at": newest.started_at if newest else None,
+        "up_seconds": max(0.0, now - newest.started_at) if newest else None,
+        "workers": newest.workers if newest else None,
+        "paused": pause is not None,
+        "paused_until": pause.until if pause else None,
+        "well": not any(one.grave for one in sight.troubles),
+        "troubles": [one.sentence for one in sight.troubles],
+    }
+    return _with_iso(document, ("loaded_at", "started_at", "paused_until"))
+
+
+def _queue(config: Config, queue: QueueCount, overview: Overview) -> dict[str, Any]:
+    now = overview.now
+    pauses = [] if queue.paused_at is None else [Pause(queue.name, queue.paused_at, queue.paused_until)]
+    if overview.pause is not None:
+        pauses.append(overview.pause)
+    ends = [pause.until for pause in pauses if pause.until is not None]
+    document: dict[str, Any] = {
         "name": queue.name,
         "configured": queue.name in config.queues,
         "ready": queue.ready,
         "scheduled": queue.scheduled,
         "running": queue.running,
         "dead": queue.dead,
-        "paused": queue.paused_at is not None,
-        "paused_until": queue.paused_until,
-        "paused_until_iso": iso(queue.paused_until) if queue.paused_until is not None else None,
-        "blocked": held,
-        "blocked_reason": queue.blocked_reason if held else None,
+        "paused": bool(pauses),
+        "paused_at": min((pause.since for pause in pauses), default=None),
+        "paused_until": max(ends) if ends and len(ends) == len(pauses) else None,
+        "blocked": queue.blocked_until is not None,
+        "blocked_until": queue.blocked_until,
+        "blocked_reason": queue.blocked_reason,
         "oldest_ready_seconds": _age(queue.oldest_ready_at, now),
+        "done_last_hour": queue.done_last_hour,
+        "failed_last_hour": queue.failed_last_hour,
     }
+    return _with_iso(document, ("paused_at", "paused_until", "blocked_until"))
 
 
-def _worker_document(worker: WorkerSeen, now: float) -> dict[str, Any]:
+def _worker(worker: WorkerSeen, now: float) -> dict[str, Any]:
     return {
         "pid": worker.pid,
         "slot": worker.slot,
@@ -102,71 +161,9 @@ def _age(since: float | None, now: float) -> float | None:
     return None if since is None else max(0.0, now - since)
 
 
-def _daemon_lines(config: Config, alive: list[int], daemons: list[DaemonSeen]) -> list[str]:
-    lines = [
-        f"daemon    pid {each.pid}, version {printable(each.version)}, {each.workers} workers, "
-        f"since {local(each.started_at)}"
-        for each in daemons
-    ]
-    lines += [f"daemon    pid {pid}, starting" for pid in alive if pid not in {each.pid for each in daemons}]
-    lines += [
-        f"          uses another configuration: {printable(each.config)}"
-        for each in daemons
-        if each.config != str(config.path)
-    ]
-    lines += [
-        f"          pid {each.pid} has not loaded this configuration: reload it by `kill -HUP {each.pid}`"
-        for each in daemons
-        if _is_outdated(config, each)
-    ]
-    return [
-        *(lines or ["daemon    not running"]),
-        f"config    {printable(str(config.path))}",
-        f"database  {printable(str(config.daemon.database))}",
-    ]
-
-
-def _is_outdated(config: Config, daemon: DaemonSeen) -> bool:
-    """Whether the file was changed since the daemon loaded it, or tried to and went on by the old one."""
-    return daemon.config == str(config.path) and daemon.loaded_at < config.path.stat().st_mtime
-
-
-def _queue_lines(config: Config, overview: Overview) -> list[str]:
-    lines = [f"{'QUEUE':{_NAME}}{'READY':>11}{'SCHEDULED':>11}{'RUNNING':>11}{'DEAD':>11}"]
-    for queue in overview.queues:
-        lines.append(
-            f"{fit(queue.name, _NAME):{_NAME}}"
-            f"{queue.ready:>11}{queue.scheduled:>11}{queue.running:>11}{queue.dead:>11}"
-        )
-        lines += [f"  {fit(note, WIDTH - 2)}" for note in _notes(config, queue, overview.now)]
-    return lines
-
-
-def _notes(config: Config, queue: QueueCount, now: float) -> list[str]:
-    notes: list[str] = []
-    if queue.name not in config.queues:
-        notes.append("not configured: its jobs wait")
-    if queue.paused_at is not None:
-        end = "" if queue.paused_until is None else f" until {local(queue.paused_until)}"
-        notes.append(f"paused{end}")
-    if queue.blocked_until is not None and queue.blocked_until > now:
-        notes.append(f"held for {spell(queue.blocked_until - now)}: {queue.blocked_reason}")
-        notes.append(f"once that is mended: sqlqd retry --queue {queue.name}")
-    waited = _age(queue.oldest_ready_at, now)
-    if waited is not None and waited >= 1:
-        notes.append(f"the oldest ready job waits for {spell(waited)}")
-    return notes
-
-
-def _worker_lines(overview: Overview, workers: list[WorkerSeen]) -> list[str]:
-    if not workers:
-        return []
-    lines = ["", f"{'WORKER':>6}  {'PID':>8}  {'JOB':{_ID}}  {'FOR':>10}  QUEUE"]
-    for worker in sorted(workers, key=lambda each: (each.daemon_pid, each.slot)):
-        since = _age(worker.claimed_at, overview.now)
-        job = "idle" if worker.job_id is None else fit(worker.job_id[:_ID], _ID)
-        line = (
-            f"{worker.slot:>6}  {worker.pid:>8}  {job:{_ID}}  {'' if since is None else spell(since):>10}  "
-        )
-        lines.append((line + fit(worker.queue or "", WIDTH - len(line))).rstrip())
-    return lines
+def _with_iso(document: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """With each of these moments for people beside the number."""
+    for name in names:
+        value = document[name]
+        document[f"{name}_iso"] = None if value is None else iso(value)
+    return document

@@ -10,7 +10,9 @@ SLOT = 300
 KEPT_ATTEMPTS = 50
 """Of one job, the newest: however often it may try."""
 
-_LONGEST_ERROR = 1000
+_LONGEST_REASON = 1000
+_LONGEST_TAIL = 1000
+"""Characters of its output that each attempt is remembered by; of the last one all that was kept is there."""
 _LONGEST_TEXT = 16 * 1024
 
 
@@ -57,11 +59,16 @@ def log_attempt(database: Database, claim: Claim, outcome: Outcome | None, reaso
             outcome.code if outcome else None,
             outcome.signal if outcome else None,
             outcome.cpu if outcome else None,
-            storable(reason, _LONGEST_ERROR),
+            _error(reason, outcome),
             claim.token,
         ),
     )
     database.run(sql.TRIM_ATTEMPTS, (job.id, KEPT_ATTEMPTS))
+
+
+def _error(reason: str, outcome: Outcome | None) -> str:
+    tail = outcome.output[-_LONGEST_TAIL:] if outcome else ""
+    return storable(f"{reason[:_LONGEST_REASON]}\n{tail}" if tail else reason[:_LONGEST_REASON])
 
 
 def record_end(database: Database, claim: Claim, ended: str, outcome: Outcome | None, now: float) -> None:

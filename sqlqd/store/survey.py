@@ -5,8 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 from sqlqd.model import DaemonSeen, Overview, QueueCount, Record, Selection, WorkerSeen
+from sqlqd.store import pauses
 from sqlqd.store.database import Database, Moment
+from sqlqd.store.ledger import SLOT
 from sqlqd.store.selecting import Placed, at, history, places
+from sqlqd.store.turns import LONGEST_BLOCK
 
 _WAITING = """
 SELECT CAST(queue AS BLOB), sum(run_at <= ?1), sum(run_at > ?1), min(CASE WHEN run_at <= ?1 THEN run_at END)
@@ -21,7 +24,24 @@ FROM jobs INDEXED BY jobs_held WHERE locked_by IS NOT NULL GROUP BY queue
 
 _DEAD = "SELECT CAST(queue AS BLOB), count(*) FROM dead_jobs INDEXED BY dead_jobs_queue GROUP BY queue"
 
-_QUEUES = "SELECT CAST(queue AS BLOB), paused_at, paused_until, blocked_until, reason FROM sqlqd_queues"
+_PAUSES = """
+SELECT CAST(queue AS BLOB), paused_at, paused_until FROM sqlqd_queues
+WHERE queue <> '' AND paused_at IS NOT NULL AND (paused_until IS NULL OR paused_until > ?)
+"""
+
+_BLOCKS = """
+SELECT CAST(queue AS BLOB), blocked_until, reason FROM sqlqd_queues
+WHERE queue <> '' AND blocked_until > ?1 AND blocked_until <= ?1 + ?2
+"""
+
+# Old slots are folded into one: the table is as long as two hours and the number of queues make it.
+_LAST_HOUR = """
+SELECT CAST(queue AS BLOB), sum(iif(outcome = 'done', n, 0)),
+    sum(iif(outcome IN ('failed', 'lost', 'dead'), n, 0))
+FROM sqlqd_counters WHERE slot > ? GROUP BY queue
+"""
+
+_HOUR = 3600
 
 _DAEMONS = "SELECT pid, started_at, loaded_at, version, config, workers FROM sqlqd_daemons ORDER BY pid"
 
@@ -47,11 +67,17 @@ _MOST_RUNNING = 100_000
 def overview(database: Database, configured: Iterable[str]) -> Overview:
     """Counts by queue and state, workers and daemons, read on one view of the data."""
     names = frozenset(configured)
-    return database.read(
-        lambda now: Overview(
-            now.wall, _queues(database, names, now.wall), workers(database), daemons(database)
+
+    def look(now: Moment) -> Overview:
+        return Overview(
+            now.wall,
+            _queues(database, names, now.wall),
+            workers(database),
+            daemons(database),
+            next((one for one in pauses.in_force(database, now.wall) if not one.queue), None),
         )
-    )
+
+    return database.read(look)
 
 
 def running(database: Database, queue: str | None) -> int:
@@ -77,34 +103,28 @@ def placed(database: Database, id_or_prefix: str, now: Moment) -> Placed | None:
 def _queues(database: Database, configured: frozenset[str], now: float) -> tuple[QueueCount, ...]:
     counts = {name: QueueCount(name) for name in configured}
 
+    def add(name: bytes, **facts: Any) -> None:
+        text = name.decode(errors="replace")
+        counts[text] = replace(counts.get(text, QueueCount(text)), **facts)
+
     def known(name: bytes) -> QueueCount:
         text = name.decode(errors="replace")
         return counts.get(text, QueueCount(text))
 
-    def keep(count: QueueCount) -> None:
-        counts[count.name] = count
-
     for name, ready, scheduled, oldest in database.all(_WAITING, (now,)):
-        keep(replace(known(name), ready=ready, scheduled=scheduled, oldest_ready_at=oldest))
+        add(name, ready=ready, scheduled=scheduled, oldest_ready_at=oldest)
     for name, running, lost, oldest in database.all(_HELD):
-        count = known(name)
-        times = [at for at in (count.oldest_ready_at, oldest) if at is not None]
-        keep(
-            replace(
-                count, running=running, ready=count.ready + lost, oldest_ready_at=min(times, default=None)
-            )
-        )
+        times = [at for at in (known(name).oldest_ready_at, oldest) if at is not None]
+        oldest_ready_at = min(times, default=None)
+        add(name, running=running, ready=known(name).ready + lost, oldest_ready_at=oldest_ready_at)
     for name, dead in database.all(_DEAD):
-        keep(replace(known(name), dead=dead))
-    for name, paused_at, paused_until, blocked_until, reason in database.all(_QUEUES):
-        held = replace(
-            known(name),
-            paused_at=paused_at,
-            paused_until=paused_until,
-            blocked_until=blocked_until,
-            blocked_reason=reason,
-        )
-        keep(held)
+        add(name, dead=dead)
+    for name, paused_at, paused_until in database.all(_PAUSES, (now,)):
+        add(name, paused_at=paused_at, paused_until=paused_until)
+    for name, blocked_until, reason in database.all(_BLOCKS, (now, LONGEST_BLOCK)):
+        add(name, blocked_until=blocked_until, blocked_reason=reason)
+    for name, done, failed in database.all(_LAST_HOUR, (int(now - _HOUR) // SLOT,)):
+        add(name, done_last_hour=done, failed_last_hour=failed)
     return tuple(counts[name] for name in sorted(counts))
 
 

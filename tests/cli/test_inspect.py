@@ -4,7 +4,8 @@ from contextlib import closing
 
 import pytest
 
-from sqlqd.model import Bury, NewJob
+from sqlqd.model import Bury, Ended, NewJob, Outcome, Retry
+from sqlqd.policy import reason
 from tests.support.shell import Desk
 
 TIMES = {"run_at", "locked_until", "created_at", "claimed_at", "died_at", "ended_at", "started_at"}
@@ -54,11 +55,29 @@ def test_status_for_people_fits_80_columns(desk: Desk) -> None:
     long = "a-queue-with-a-very-long-name-that-goes-on-and-on"
     desk.enqueue(long, "", "--any-queue")
     text = desk.good("status").out
-    assert "not running" in text
+    assert "not well: no daemon is running" in text
     assert str(desk.database) in text
     table = text.split("\n\n", 1)[1]
     assert max(map(len, table.splitlines())) <= 80
     assert "not configured" in table
+
+
+def test_status_tells_of_pauses_and_of_the_last_hour(desk: Desk) -> None:
+    desk.dead("json", "1")
+    desk.done("small")
+    desk.good("pause", "mail", "--for", "1h")
+    queues = {queue["name"]: queue for queue in desk.good("status", "--json").json["queues"]}
+    assert [queues[name]["paused"] for name in ("json", "mail", "small")] == [False, True, False]
+    assert queues["mail"]["paused_until_iso"].endswith("Z")
+    assert [queues[name]["done_last_hour"] for name in ("json", "mail", "small")] == [0, 0, 1]
+    assert [queues[name]["failed_last_hour"] for name in ("json", "mail", "small")] == [1, 0, 0]
+    desk.good("pause", "--all")
+    document = desk.good("status", "--json").json
+    assert {(queue["paused"], queue["paused_until"]) for queue in document["queues"]} == {(True, None)}
+    assert [queue["name"] for queue in document["queues"]] == ["json", "mail", "small"]
+    assert (document["daemon"]["paused"], document["daemon"]["well"]) == (True, False)
+    assert "all queues are paused; `sqlqd resume --all`" in "".join(document["daemon"]["troubles"])
+    assert "  paused since 20" in desk.good("status").out
 
 
 def test_list_shows_jobs_and_not_the_records_of_done_ones(desk: Desk) -> None:
@@ -153,6 +172,32 @@ def test_show_is_the_whole_job(desk: Desk) -> None:
     assert "it broke" in text
     assert "scheduled" in text
     assert desk.good("show", job, "--json").json["last_error"] == "exit 1\nit broke"
+
+
+def test_show_tells_of_every_attempt(desk: Desk) -> None:
+    job = desk.enqueue("mail")
+    runs = (
+        Outcome(Ended.EXITED, 1.8e9, 65.0, code=75, output="first\nlast line", cpu=0.25),
+        Outcome(Ended.SIGNALLED, 1.8e9 + 100, 1.0, signal=9, output="x" * 5000 + "the end"),
+    )
+    for outcome in runs:
+        claim = desk.claim("mail")
+        with closing(desk.store()) as store:
+            store.settle(claim, Retry(0.0, reason(outcome)), outcome)
+    desk.claim("mail")
+    text = desk.good("show", job).out
+    assert "attempt 1: exited with status 75 after " in text
+    assert ", 250ms of CPU, by worker 1\n" in text
+    assert "\n  exit 75\n  first\n  last line\n" in text
+    assert "attempt 2: signalled by SIGKILL after " in text
+    assert "attempt 3: runs for " in text
+    document = desk.good("show", job, "--json").json
+    first, second = document["history"]
+    assert (first["exit_code"], first["cpu_seconds"], second["signal"]) == (75, 0.25, 9)
+    assert first["started_at_iso"] == "2027-01-15T08:00:00.000Z"
+    assert second["error"].startswith("killed by SIGKILL\nxxx")
+    assert second["error"].endswith("the end")
+    assert len(second["error"]) < 1100
 
 
 def test_nothing_that_a_terminal_obeys_is_printed(desk: Desk) -> None:

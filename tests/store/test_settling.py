@@ -64,7 +64,7 @@ def test_retry_waits_and_remembers_why(store: Store, clock: TwoHands) -> None:
         1,
         "exited",
         3,
-        "exit status 3",
+        "exit status 3\nit said\nthis",
     )
     clock.pass_by(10)
     assert claimed(store).job.last_error == "exit status 3\nit said\nthis"
