@@ -23,15 +23,12 @@ class Session:
         self._config: Config | None = None
 
     def choose(self, option: str, value: str) -> None:
-        """Take --config, --instance or --user with its value, before or behind the verb.
+        """Take --config, --instance or --user with its value; behind the verb it wins over before.
 
         ValueError where it contradicts another, or cannot be.
         """
-        for other, before in self.chosen.items():
-            if other != option:
-                raise ValueError(f"{other} and {option} name different configurations: give one of them")
-            if before != value:
-                raise ValueError(f"{option} was given twice, as {before} and {value}")
+        for other in self.chosen.keys() - {option}:
+            raise ValueError(f"{other} and {option} name different configurations: give one of them")
         if option == "--instance":
             from sqlqd.config.places import of_instance  # noqa: PLC0415 - rare
 

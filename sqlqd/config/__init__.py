@@ -56,9 +56,9 @@ def _text(path: Path) -> str:
         with path.open("rb") as file:
             data = file.read(_LARGEST + 1)
     except PermissionError:
-        raise ConfigDenied(
-            f"{path}: no permission to read it; root or a member of the group that owns it can"
-        ) from None
+        from sqlqd import rights  # noqa: PLC0415 - only those who may not pay for it
+
+        raise ConfigDenied(f"{path}: no permission to read it; {rights.to_read(path)}") from None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
     if len(data) > _LARGEST:

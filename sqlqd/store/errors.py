@@ -1,9 +1,7 @@
 """What SQLite and the system say, as the store's own errors: the only place that knows both."""
 
 import errno
-import grp
 import os
-import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -105,19 +103,9 @@ def _read_only(error: Exception, path: Path) -> StoreError:
 def _denied(_: Exception, path: Path) -> StoreError:
     if _is_mounted_read_only(path.parent):
         return StoreFailed(f"{path} is on a file system that is mounted read-only; mount it for writing")
-    return StoreDenied(
-        f"no permission to read and write {path} and its directory; "
-        f"join the group {_group(path.parent)}that owns them, or run this as their owner"
-    )
+    from sqlqd import rights  # noqa: PLC0415 - only those who may not pay for it
 
-
-def _group(directory: Path) -> str:
-    """The name of the group that may write in it, with a space behind; empty where no group may."""
-    try:
-        status = directory.stat()
-        return f"{grp.getgrgid(status.st_gid).gr_name} " if status.st_mode & stat.S_IWGRP else ""
-    except (OSError, KeyError):
-        return ""
+    return StoreDenied(f"no permission to read and write {path}; {rights.to_change(path)}")
 
 
 def _is_mounted_read_only(directory: Path) -> bool:

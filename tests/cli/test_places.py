@@ -62,9 +62,8 @@ def test_an_instance_that_is_not_there_is_named_with_what_would_make_it(desk: De
     "words",
     [
         ("--user", "check", "-c", "sqlqd.toml"),
-        ("-c", "sqlqd.toml", "check", "-c", "other.toml"),
         ("-i", "one", "--user", "check"),
-        ("-i", "one", "check", "-i", "two"),
+        ("-i", "one", "check", "-c", "sqlqd.toml"),
         ("-i", "../one", "check"),
         ("-i", "", "check"),
         ("-i", "one", "init"),

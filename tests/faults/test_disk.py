@@ -183,4 +183,4 @@ def test_somebody_elses_file_asks_for_permission() -> None:
             )
             assert (done.returncode, done.stdout) == (exits.DENIED, ""), verb
             assert "no permission to read and write" in done.stderr
-            assert "join the group" in done.stderr
+            assert "run this as root" in done.stderr

@@ -8,7 +8,7 @@ from pathlib import Path
 
 TIERS: tuple[frozenset[str], ...] = (
     frozenset({"model", "circumstances", "clock", "faults", "events", "exits", "board"})
-    | frozenset({"seat", "identity", "account", "version"}),
+    | frozenset({"seat", "identity", "account", "rights", "version"}),
     frozenset(
         {
             "config",
