@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.daemon import Daemon, alive, until
+from tests.support.daemon import SQLQD, Daemon, alive, until
 from tests.support.shell import Desk
 
 SOMEBODY = "nobody"
@@ -125,6 +125,16 @@ def test_what_a_killed_daemon_left_of_his_is_ended_by_the_next(home: Path) -> No
         daemon.start()
         until(lambda: not alive(left), "the relic is ended")
         until(lambda: len(daemon.events("job.started")) == 2, "it runs again")
+
+
+@as_root
+def test_a_root_that_may_become_nobody_says_what_its_unit_keeps_from_it(home: Path) -> None:
+    text = queue("who", '"true"')
+    without = ("setpriv", "--bounding-set=-setuid,-setgid", "--")
+    command = (*without, *SQLQD, "-c", str(home / "sqlqd.toml"), "run")
+    with Daemon(home, text, command=command).start() as daemon:
+        daemon.sqlqd("enqueue", "who")
+        assert "CAP_SETUID" in daemon.event("queue.blocked")["reason"]
 
 
 @as_root
