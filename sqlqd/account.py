@@ -125,8 +125,8 @@ def acting_as(account: Account | None) -> Iterator[None]:
         _be_root(group, groups, dumpable)
         raise Refused(
             errno.EPERM,
-            f"this root may not become {account.name}: "
-            "its unit keeps CAP_SETUID and CAP_SETGID from it; see scripts/install --root",
+            f"this root may not become {account.name}: its unit keeps CAP_SETUID and CAP_SETGID "
+            "from it, or the calls that need them; see scripts/install --root",
         ) from None
     try:
         yield

@@ -59,7 +59,7 @@ def _secrets(queue: Queue) -> tuple[Mapping[str, str], list[str]]:
         return {}, [f"env_file {queue.env_file}: {error.strerror}"]
     if mode & (stat.S_IROTH | stat.S_IWOTH):
         what = "read" if mode & stat.S_IROTH else "write to"
-        return secrets, [f"env_file {queue.env_file}: every user may {what} it; chmod 640 keeps it secret"]
+        return secrets, [f"env_file {queue.env_file}: every user may {what} it; chmod o= keeps it from them"]
     return secrets, []
 
 

@@ -193,7 +193,7 @@ env_file = "wrong.env"
         (desk.directory / f"{name}.env").chmod(mode)
     said = desk.good("check", "--json").json
     assert [text.replace(f"{desk.directory}/", "") for text in said["warnings"]] == [
-        "queue open: env_file open.env: every user may read it; chmod 640 keeps it secret",
+        "queue open: env_file open.env: every user may read it; chmod o= keeps it from them",
         "queue gone: env_file gone.env: there is no such file",
         "queue wrong: env_file wrong.env:2: must be NAME=VALUE, or a comment that begins with #",
     ]
