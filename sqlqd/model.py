@@ -208,6 +208,20 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
+class Fired:
+    """What came of looking at a schedule."""
+
+    name: str
+    jobs: tuple[str, ...]
+    """Ids of those that were added."""
+    skipped: str
+    """Why times were left out; empty: none were."""
+    kept_out_by: tuple[str, ...]
+    """Jobs of earlier times that are still live."""
+    next_at: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Pause:
     """A queue that gives out no jobs; "" are all of them."""
 

@@ -25,6 +25,8 @@ VERBS = {
     "purge": "sqlqd.cli.change:purge",
     "pause": "sqlqd.cli.pause:pause",
     "resume": "sqlqd.cli.pause:resume",
+    "schedules": "sqlqd.cli.schedules:schedules",
+    "trigger": "sqlqd.cli.schedules:trigger",
     "schema": "sqlqd.cli.setup:schema",
 }
 """Each verb and where it is; in the order of `sqlqd --help`."""

@@ -16,11 +16,13 @@ from sqlqd.config.places import locate
 from sqlqd.config.settings import DAEMON_KEYS, QUEUE_KEYS, Config, Daemon, Queue
 from sqlqd.config.tables import Problem
 from sqlqd.printable import printable
+from sqlqd.timetable import Schedule
 
 __all__ = ["Config", "ConfigDenied", "ConfigError", "Daemon", "Queue", "load", "locate"]
 
-_TABLES = ("daemon", "defaults", "queues")
+_TABLES = ("daemon", "defaults", "queues", "schedules")
 _PATHS = frozenset({"database", "cwd", "env_file"})
+_KINDS: Mapping[str | int, str] = {"queues": "queue", "schedules": "schedule"}
 _LARGEST = 1024 * 1024
 """Bytes of a configuration file; what is longer is something else."""
 _LONGEST_NAME = 200
@@ -112,13 +114,30 @@ def _checked(
     read = {name: _queue(name, queue, keys, common, problems) for name, queue in queues.items()}
     whole = {name: merged(name, defaults, own) for name, own in read.items()}
     problems += contradictions(whole)
+    schedules = _schedules(raw, tuple(queues), problems)
     if problems:
         return None
     return Config(
         path=path,
         daemon=Daemon(**_absolute(daemon, path.parent)),
         queues={name: Queue(name=name, **_absolute(queue, path.parent)) for name, queue in whole.items()},
+        schedules=schedules,
     )
+
+
+def _schedules(
+    raw: Mapping[str, Any], queues: tuple[str, ...], problems: list[Problem]
+) -> dict[str, Schedule]:
+    tables_of = raw.get("schedules", {})
+    if not tables_of:
+        return {}
+    from sqlqd.config import schedules  # noqa: PLC0415 - few have any, and calendars are slow to load
+
+    if not isinstance(tables_of, dict):
+        problems.append((("schedules",), f"must be tables such as [schedules.daily], not {show(tables_of)}"))
+        return {}
+    read = {name: schedules.read(name, table, queues, problems) for name, table in tables_of.items()}
+    return {name: schedule for name, schedule in read.items() if schedule is not None}
 
 
 def _table(
@@ -170,7 +189,7 @@ def _line(known: Mapping[Place, int], at: Place) -> int:
 
 
 def _where(at: Place) -> str:
-    if at[0] == "queues" and len(at) > 1:
+    if at[0] in _KINDS and len(at) > 1:
         rest = tables.spell(at[2:])
-        return f"queue {show(at[1])}" + (f": {rest}" if rest else "")
+        return f"{_KINDS[at[0]]} {show(at[1])}" + (f": {rest}" if rest else "")
     return tables.spell(at)

@@ -174,10 +174,10 @@ def rate(raw: object) -> Rate:
 
 def name(raw: object) -> str:
     """The name of a queue."""
-    text = _text(raw)
-    if not text:
+    word = text(raw)
+    if not word:
         raise Unfit("cannot be empty")
-    return text
+    return word
 
 
 def flag(raw: object) -> bool:
@@ -204,7 +204,8 @@ def words(*known: str) -> Kind:
     return choice({word: word for word in known})
 
 
-def _text(raw: object) -> str:
+def text(raw: object) -> str:
+    """Text without NUL."""
     if not isinstance(raw, str):
         raise Unfit(f"must be text in quotes, not {show(raw)}")
     if "\0" in raw:
@@ -214,12 +215,12 @@ def _text(raw: object) -> str:
 
 def path(raw: object) -> str:
     """The path of a file or directory."""
-    text = _text(raw)
-    if not text:
+    where = text(raw)
+    if not where:
         raise Unfit("cannot be empty")
-    if text.startswith("~"):
+    if where.startswith("~"):
         raise Unfit('write the whole path: "~" would be another directory for each user who reads this')
-    return text
+    return where
 
 
 def user(unfit: Callable[[str], str | None] = lambda _: None) -> Kind:
@@ -249,13 +250,13 @@ def command(raw: object) -> str | tuple[str, ...]:
     if isinstance(raw, str):
         if not raw.strip():
             raise Unfit("cannot be empty")
-        return _text(raw)
+        return text(raw)
     if not isinstance(raw, list) or not raw:
         raise Unfit(f'must be text for a shell, or an array such as ["prog", "argument"], not {show(raw)}')
     found: list[tuple[Path, str]] = []
     for at, word in enumerate(raw):
         try:
-            _text(word)
+            text(word)
         except Unfit as unfit:
             found.append(((at,), str(unfit)))
     if found:

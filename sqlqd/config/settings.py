@@ -8,13 +8,14 @@ A key is its field, what it may be, its default and its text. `sqlqd.config.load
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from sqlqd import model
 from sqlqd.config import kinds, tables
 from sqlqd.config.tables import key
+from sqlqd.timetable import Schedule
 
 _HOUR = 3600.0
 _DAY = 86_400.0
@@ -230,6 +231,7 @@ class Config:
     """Absolute."""
     daemon: Daemon
     queues: Mapping[str, Queue]
+    schedules: Mapping[str, Schedule] = field(default_factory=dict)
 
 
 DAEMON_KEYS = tables.keys(Daemon)

@@ -145,6 +145,7 @@ class Steward:
             store,
             self._presence,
             self._rules,
+            tuple(self._config.schedules.values()),
             clock=self._clock,
             rng=self._rng,
             clear=self._clear,

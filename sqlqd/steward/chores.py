@@ -17,6 +17,7 @@ from sqlqd.patience import Patience
 from sqlqd.presence import Presence
 from sqlqd.seat import Seat
 from sqlqd.store.base import Store, StoreError, StoreReplaced
+from sqlqd.timetable import Schedule
 from sqlqd.worker import story
 
 CHECKPOINT_AFTER = 0.25
@@ -39,6 +40,9 @@ _COUNT_INTERVAL = 2.0
 
 _COUNT_SHARE = 50.0
 """Counting takes at most this part of the time."""
+
+_LONGEST_LOOK = 20.0
+"""Between two looks at schedules."""
 
 _LOG_TO_MENTION = 64 * 1024 * 1024
 """Bytes in the write-ahead log from which on people should know; and again at twice as many."""
@@ -76,6 +80,7 @@ class Chores:
         store: Store,
         presence: Presence,
         rules: Sequence[Rules],
+        schedules: Sequence[Schedule] = (),
         *,
         clock: Clock,
         rng: random.Random,
@@ -89,6 +94,8 @@ class Chores:
         self._patience = Patience(clock, rng)
         self._locks = Patience(clock, rng)
         self._rules = tuple(rules)
+        self._schedules = tuple(schedules)
+        self._adopted = False
         self._names = tuple(one.name for one in rules)
         self._hold = min(_LONGEST_HOLD, max((one.lease for one in rules), default=_LONGEST_RULE) / 3.0)
         self._expire_not_before = -math.inf
@@ -110,6 +117,8 @@ class Chores:
             self._tally,
             self._expiry,
             _Chore(self._tidy),
+            # Each daemon has schedules of its own; where two have the same, the store adds a job once.
+            _Chore(self._fire, elected=False),
         )
 
     def committed(self, now: float) -> None:
@@ -192,6 +201,23 @@ class Chores:
 
     def _tidy(self, now: float) -> float:
         return now + (_TIDY_PAUSE if self._store.tidy(self._rules) else _TIDY_INTERVAL)
+
+    def _fire(self, now: float) -> float:
+        """Add what schedules have due. All are looked at each time: the clock may have been set."""
+        if not self._schedules:
+            return math.inf
+        if not self._adopted:
+            self._store.adopt_schedules(self._schedules)
+            self._adopted = True
+        looked = self._store.fire(self._schedules)
+        for fired in looked:
+            if fired.skipped:
+                log.event("schedule.skipped", schedule=fired.name, reason=fired.skipped)
+            for job in fired.kept_out_by:
+                reason = f"job {job} of an earlier time has not ended"
+                log.event("schedule.skipped", schedule=fired.name, job_id=job, reason=reason)
+        soonest = min((one.next_at for one in looked if one.next_at is not None), default=math.inf)
+        return now + min(max(soonest - self._clock.wall(), 0.0), _LONGEST_LOOK)
 
     def _count(self, now: float) -> float:
         """What STATUS says, and which jobs wait in vain."""

@@ -15,6 +15,7 @@ from sqlqd.model import (
     Claim,
     DaemonSeen,
     Enqueued,
+    Fired,
     Holder,
     Lease,
     Lost,
@@ -31,6 +32,7 @@ from sqlqd.model import (
     Touched,
     Verdict,
 )
+from sqlqd.timetable import Past, Schedule
 
 
 class StoreError(Exception):
@@ -173,6 +175,21 @@ class Store(Protocol):
 
         Passes over what `claim` passes over, so that whoever waits on the answer does not spin.
         """
+        ...
+
+    def adopt_schedules(self, schedules: Sequence[Schedule]) -> None:
+        """Forget what edited schedules were before: at a start, and when a configuration is loaded."""
+        ...
+
+    def fire(self, schedules: Sequence[Schedule]) -> list[Fired]:
+        """Add what is due of schedules; on disk when it returns. One answer a schedule, in order.
+
+        A job for each time, exactly, however many daemons look at the same schedule.
+        """
+        ...
+
+    def schedule_past(self, schedule: Schedule) -> Past | None:
+        """When a schedule is due next, and was last; None: no daemon has seen it yet."""
         ...
 
     def tidy(self, queues: Sequence[Rules] = (), *, budget: float = 0.02) -> bool:

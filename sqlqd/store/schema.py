@@ -13,6 +13,7 @@ WITH_REQUESTS = 2
 """From this version on running jobs can be asked to end."""
 WITH_POLICIES = 3
 """From this version on keys may be shared."""
+WITH_SCHEDULES = 4
 _VERSION = "SELECT max(version) FROM sqlqd_schema"
 
 

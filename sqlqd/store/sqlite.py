@@ -1,7 +1,5 @@
 """The store on one SQLite file: every verb of `store/base.py`, each one transaction."""
 
-import math
-import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +14,7 @@ from sqlqd.model import (
     Claim,
     DaemonSeen,
     Enqueued,
+    Fired,
     Holder,
     Lease,
     Lost,
@@ -46,13 +45,15 @@ from sqlqd.store import (
     upkeep,
     wal,
 )
+from sqlqd.store import schedules as memory
 from sqlqd.store import statements as sql
-from sqlqd.store.base import JobRefused, QueueFull
+from sqlqd.store.adding import add
+from sqlqd.store.base import JobRefused
 from sqlqd.store.database import Database, Moment, Wait, make_file
 from sqlqd.store.housekeeping import Housekeeping
-from sqlqd.store.ledger import count
-from sqlqd.store.schema import WITH_POLICIES, insist_on_newest, prepare
+from sqlqd.store.schema import WITH_SCHEDULES, insist_on_newest, prepare
 from sqlqd.store.turns import Turns
+from sqlqd.timetable import Past, Schedule
 
 
 def open_store(
@@ -106,7 +107,7 @@ class SqliteStore:
         """Add all or none; on disk when it returns. One answer a job, in order."""
         try:
             return self._database.write(
-                lambda now: [_insert(self._database, job, now.wall) for job in jobs], synced=True
+                lambda now: [add(self._database, job, now.wall) for job in jobs], synced=True
             )
         except (TypeError, ValueError, OverflowError) as error:
             raise JobRefused(f"a job holds a value that cannot be stored: {error}") from error
@@ -249,6 +250,26 @@ class SqliteStore:
         turns = self._turns_of(queues)
         return self._database.read(lambda now: upkeep.outlook(self._database, turns, limit, now.wall))
 
+    def adopt_schedules(self, schedules: Sequence[Schedule]) -> None:
+        """Forget what edited schedules were before."""
+        self._database.write(lambda _: memory.adopt(self._database, schedules), synced=False)
+
+    def fire(self, schedules: Sequence[Schedule]) -> list[Fired]:
+        """Add what is due of schedules, each in a transaction of its own."""
+        return [self._fire(schedule) for schedule in schedules]
+
+    def _fire(self, schedule: Schedule) -> Fired:
+        idle = self._database.read(lambda now: memory.idle(self._database, schedule, now.wall))
+        return idle or self._database.write(
+            lambda now: memory.fire(self._database, schedule, now.wall), synced=True
+        )
+
+    def schedule_past(self, schedule: Schedule) -> Past | None:
+        """When a schedule is due next, and was last; None: no daemon has seen it yet."""
+        if self._database.schema < WITH_SCHEDULES:
+            return None
+        return self._database.read(lambda _: memory.past(self._database, schedule))
+
     def tidy(self, queues: Sequence[Rules] = (), *, budget: float = 0.02) -> bool:
         """One small step of housekeeping. True: there is more to do."""
         return self._housekeeping.tidy(queues, budget)
@@ -338,42 +359,3 @@ class SqliteStore:
         if served != self._served:
             self._served, self._turns = served, Turns(served)
         return self._turns
-
-
-def _insert(database: Database, job: NewJob, now: float) -> Enqueued:
-    run_at = now + job.delay if job.run_at is None else job.run_at
-    if math.isnan(run_at):
-        raise JobRefused("run_at must be a number")
-    job_id = os.urandom(16).hex() if job.id is None else job.id
-    values = (job_id, job.queue, job.payload, job.priority, run_at, job.key, job.max_attempts, now)
-    found = _live_by_key(database, job)
-    if found is None:
-        _insist_on_room(database, job)
-        if job.expires_at is None and not job.shared:
-            added = database.run(sql.INSERT_JOB, values)
-        else:
-            insist_on_newest(database)
-            added = database.run(sql.INSERT_LATE_OR_SHARED_JOB, (*values, job.expires_at, int(job.shared)))
-        if not added:
-            raise JobRefused(f"the id {job_id} is taken")
-        return Enqueued(job_id, created=True)
-    # Whoever added that one may not have synced it. A commit that writes nothing would not do so either.
-    count(database, job.queue, "known", now)
-    return Enqueued(found, created=False)
-
-
-def _live_by_key(database: Database, job: NewJob) -> str | None:
-    """The id of the live job that has the new one's key for itself."""
-    if job.key is None or job.shared:
-        return None
-    statement = sql.LIVE_BY_KEY_AT_FIRST if database.schema < WITH_POLICIES else sql.LIVE_BY_KEY
-    row = database.one(statement, (job.queue, job.key))
-    return None if row is None else str(row[0].decode(errors="replace"))
-
-
-def _insist_on_room(database: Database, job: NewJob) -> None:
-    if job.max_waiting is None:
-        return
-    row = database.one(sql.WAITING_UP_TO, (job.queue, job.max_waiting))
-    if row is not None and row[0] >= job.max_waiting:
-        raise QueueFull(f"queue {job.queue} is full: {row[0]} jobs wait, its max_waiting; try again later")

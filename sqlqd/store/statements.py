@@ -369,6 +369,20 @@ FORGET_WORKERS_OF_EARLIER = "DELETE FROM sqlqd_workers WHERE daemon_pid = ? AND 
 
 FORGET_WORKERS_OF = "DELETE FROM sqlqd_workers WHERE daemon_pid = ?"
 
+# Schedules.
+
+SCHEDULE = "SELECT next_at, last_at, last_job FROM sqlqd_schedules WHERE name = ? AND spec = ?"
+
+SCHEDULE_DUE = """
+INSERT INTO sqlqd_schedules (name, spec, next_at) VALUES (?1, ?2, ?3)
+ON CONFLICT (name, spec) DO UPDATE SET next_at = ?3
+"""
+
+SCHEDULE_FIRED = """
+INSERT INTO sqlqd_schedules (name, spec, next_at, last_at, last_job) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT (name, spec) DO UPDATE SET next_at = ?3, last_at = ?4, last_job = coalesce(?5, last_job)
+"""
+
 # Housekeeping, in steps of a bounded number of rows.
 
 EXPIRED_DONE = "SELECT number FROM done_jobs INDEXED BY done_jobs_keep_until WHERE keep_until <= ? LIMIT ?"

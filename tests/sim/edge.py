@@ -12,6 +12,7 @@ from sqlqd.model import (
     Claim,
     DaemonSeen,
     Enqueued,
+    Fired,
     Holder,
     Lease,
     Lost,
@@ -29,6 +30,7 @@ from sqlqd.model import (
     Verdict,
 )
 from sqlqd.store.base import Interrupted, Store, StoreBusy, StoreFailed
+from sqlqd.timetable import Past, Schedule
 from tests.sim.ledger import Ledger
 
 T = TypeVar("T")
@@ -277,6 +279,15 @@ class Edge:
 
     def outlook(self, queues: Sequence[Rules], *, limit: int) -> Outlook:
         return self._store.outlook(queues, limit=limit)
+
+    def adopt_schedules(self, schedules: Sequence[Schedule]) -> None:
+        self._write("adopt_schedules", lambda: self._store.adopt_schedules(schedules))
+
+    def fire(self, schedules: Sequence[Schedule]) -> list[Fired]:
+        return self._write("fire", lambda: self._store.fire(schedules))
+
+    def schedule_past(self, schedule: Schedule) -> Past | None:
+        return self._store.schedule_past(schedule)
 
     def tidy(self, queues: Sequence[Rules] = (), *, budget: float = 0.02) -> bool:
         return self._write("tidy", lambda: self._store.tidy(queues, budget=budget))

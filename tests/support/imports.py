@@ -7,7 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 TIERS: tuple[frozenset[str], ...] = (
-    frozenset({"model", "circumstances", "clock", "faults", "events", "exits", "board"})
+    frozenset({"model", "circumstances", "clock", "faults", "events", "exits", "board", "timetable"})
     | frozenset({"seat", "identity", "account", "rights", "version"}),
     frozenset(
         {
@@ -41,6 +41,7 @@ OUTSIDE: Mapping[str, frozenset[str]] = {
     "time": frozenset({"clock"}),
     "structlog": frozenset({"log"}),
     "sdnotify": frozenset({"systemd"}),
+    "cronsim": frozenset({"timetable"}),
     "setproctitle": frozenset({"proc"}),
     "click": frozenset({"cli"}),
     "ctypes": frozenset({"account", "tree", "steward"}),
