@@ -48,7 +48,7 @@ def _of_user() -> tuple[Path, str]:
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
     text = _USER.read_text(encoding="utf-8")
-    return path, text.replace("@DATABASE@", _toml(database)).replace("@HOME@", _toml(Path.home()))
+    return path, text.replace('"@DATABASE@"', _toml(database)).replace('"@HOME@"', _toml(Path.home()))
 
 
 def _toml(path: Path) -> str:

@@ -227,12 +227,12 @@ def user(unfit: Callable[[str], str | None] = lambda _: None) -> Kind:
     """The name of a user, or the number of one in quotes; `unfit` says what speaks against him."""
 
     def read(raw: object) -> str:
-        text = _text(raw)
-        if not text or text != text.strip():
+        name = text(raw)
+        if not name or name != name.strip():
             raise Unfit(f"must be the name of a user, not {show(raw)}")
-        if (why := unfit(text)) is not None:
+        if (why := unfit(name)) is not None:
             raise Unfit(why)
-        return text
+        return name
 
     return read
 
