@@ -399,6 +399,19 @@ class Selection:
     limit: int | None = None
 
 
+class Order(Enum):
+    """In which order jobs are listed; live ones come before dead ones, and these before ended ones."""
+
+    OLDEST = "oldest"
+    """As they came there."""
+    NEWEST = "newest"
+    """Those first that came last."""
+    DUE = "due"
+    """Live ones alone: those that somebody holds, then those that wait, the one that is due first leading."""
+    PRIORITY = "priority"
+    """The same, by priority before that."""
+
+
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """One ended attempt of a job that is live or dead."""

@@ -12,7 +12,7 @@ from sqlqd.cli.output import Output
 from sqlqd.cli.selection import check_queue, is_used, missing, no_such, read_ids, selecting, selection
 from sqlqd.cli.session import Session, unknown_queue
 from sqlqd.clock import SystemClock
-from sqlqd.model import Selection, State
+from sqlqd.model import Order, Selection, State
 
 if TYPE_CHECKING:
     from sqlqd.store.base import Store
@@ -20,29 +20,43 @@ if TYPE_CHECKING:
 _ID = re.compile(r"[0-9a-f]{6,32}")
 _JOBS = frozenset(State) - {State.DONE}
 """What a list shows unless it is asked for something else: jobs, not records of ended ones."""
+_LIVE = _JOBS - {State.DEAD}
 
 
 @click.command("list", short_help="List jobs: all, those of QUEUE, or those selected.")
 @click.argument("which", nargs=-1, metavar="[QUEUE | ID... | -]")
 @selecting(*State, changing=False)
+@click.option(
+    "--order",
+    type=click.Choice([order.value for order in Order]),
+    default=Order.OLDEST.value,
+    help="What comes first; default: oldest.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document a line.")
 @click.pass_obj
-def list_(session: Session, /, *, which: tuple[str, ...], as_json: bool, **options: Any) -> None:
+def list_(session: Session, /, *, which: tuple[str, ...], order: str, as_json: bool, **options: Any) -> None:
     """List jobs: all of them, those of QUEUE, or those selected.
 
     IDs may be cut to their first 6 characters or more; - reads them from standard input.
     Ended jobs are listed by --state done, for as long as their queue keeps records of them.
+
+    Live jobs come before dead ones, and these before ended ones; --order due lists live ones alone: those
+    that run, then the one that is due first; --order priority the same, by priority before that.
+
+    Example: sqlqd list fetch --state dead --newer-than 1h --order newest --limit 20
     """
     with session.store() as store:
-        wanted = _wanted(session, store, which, options)
+        wanted = _wanted(session, store, which, options, Order(order))
         if which and not wanted.ids and wanted.queue is None:
             return  # standard input had no ids
-        seen = _print(store, wanted, as_json=as_json)
+        seen = _print(store, wanted, Order(order), as_json=as_json)
     if wanted.limit is None and (unknown := missing(wanted.ids, seen)):
         raise Failed(no_such(unknown))
 
 
-def _wanted(session: Session, store: "Store", which: tuple[str, ...], options: dict[str, Any]) -> Selection:
+def _wanted(
+    session: Session, store: "Store", which: tuple[str, ...], options: dict[str, Any], order: Order
+) -> Selection:
     check_queue(session, store, options["queue"])
     queues = [name for name in which if _names_queue(session, store, name)]
     if len(queues) + (options["queue"] is not None) > 1:
@@ -50,8 +64,13 @@ def _wanted(session: Session, store: "Store", which: tuple[str, ...], options: d
     wanted = selection(options, read_ids(name for name in which if name not in queues))
     if queues:
         wanted = replace(wanted, queue=queues[0])
+    if wanted.ids and order is not Order.OLDEST:
+        raise Refused("--order is for many jobs; those that are named come in the order of their names")
+    by_due = order in {Order.DUE, Order.PRIORITY}
+    if by_due and wanted.states - _LIVE:
+        raise Refused(f"--order {order.value} is for jobs that wait or run; leave out the other states")
     if not wanted.ids and not wanted.states:
-        wanted = replace(wanted, states=_JOBS)
+        wanted = replace(wanted, states=_LIVE if by_due else _JOBS)
     return wanted
 
 
@@ -68,14 +87,14 @@ def _names_queue(session: Session, store: "Store", argument: str) -> bool:
     return False
 
 
-def _print(store: "Store", wanted: Selection, *, as_json: bool) -> list[str]:
+def _print(store: "Store", wanted: Selection, order: Order, *, as_json: bool) -> list[str]:
     """Print the jobs of a selection as they are read; their ids, where it was one by ids."""
     now = SystemClock().wall()
     seen: list[str] = []
     with Output() as output:
         if not as_json:
             output.line(records.HEADER)
-        for record in store.find(wanted):
+        for record in store.find(wanted, order=order):
             if wanted.ids:
                 seen.append(record.id)
             if as_json:
@@ -90,7 +109,10 @@ def _print(store: "Store", wanted: Selection, *, as_json: bool) -> list[str]:
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 @click.pass_obj
 def show(session: Session, *, job: str, as_json: bool) -> None:
-    """Show one job, whole: its attempts, its last error and the tail of its output."""
+    """Show one job, whole: every attempt with its output's last lines, and its last error.
+
+    Example: sqlqd show 8527e0
+    """
     with session.store() as store:
         record = store.record(job)
     if record is None:

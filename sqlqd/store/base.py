@@ -20,6 +20,7 @@ from sqlqd.model import (
     Lease,
     Lost,
     NewJob,
+    Order,
     Outcome,
     Outlook,
     Overview,
@@ -217,8 +218,11 @@ class Store(Protocol):
         """Counts by queue and state, workers and daemons."""
         ...
 
-    def find(self, selection: Selection) -> Iterator[Record]:
-        """The jobs of a selection, without their histories; read as they are asked for."""
+    def find(self, selection: Selection, *, order: Order = Order.OLDEST) -> Iterator[Record]:
+        """The jobs of a selection, without their histories; read as they are asked for.
+
+        Those that it names by ids come in the order in which it names them.
+        """
         ...
 
     def record(self, id_or_prefix: str) -> Record | None:

@@ -18,6 +18,7 @@ from sqlqd.store.selecting import (
     PAGE,
     Placed,
     SeveralJobs,
+    Span,
     at,
     page,
     places,
@@ -132,7 +133,7 @@ class _Work:
 
     def _paged(self, table: str, first: int, now: Moment) -> _Step:
         step = _Step()
-        step.found = page(self._database, self._selection, table, now, first=first, last=LAST_ROW, limit=PAGE)
+        step.found = page(self._database, self._selection, table, now, Span(first))
         for placed in step.found:
             self._treat(placed, step, now)
         return step

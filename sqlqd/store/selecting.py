@@ -1,7 +1,7 @@
 """Finding jobs for people, wherever they stand: live, dead or done."""
 
 import math
-from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sqlqd.model import SHORTEST_PREFIX, Attempt, Record, Selection, State
@@ -33,7 +33,6 @@ WHERE rowid BETWEEN :first AND :last
     AND (:before IS NULL OR created_at <= :before)
     AND (:behind IS NULL OR created_at >= :behind)
     AND instr(:states, state) > 0
-ORDER BY rowid LIMIT :limit
 """
 
 _DEAD_PAGE = """
@@ -49,7 +48,6 @@ WHERE rowid BETWEEN :first AND :last
     AND (:before IS NULL OR died_at <= :before)
     AND (:behind IS NULL OR died_at >= :behind)
     AND instr(:states, 'dead') > 0
-ORDER BY rowid LIMIT :limit
 """
 
 _DONE_PAGE = """
@@ -63,7 +61,6 @@ WHERE number BETWEEN :first AND :last
     AND (:before IS NULL OR ended_at <= :before)
     AND (:behind IS NULL OR ended_at >= :behind)
     AND instr(:states, 'done') > 0
-ORDER BY number LIMIT :limit
 """
 
 _WHOLE_ID = """
@@ -89,7 +86,16 @@ FROM sqlqd_attempts INDEXED BY sqlqd_attempts_job
 WHERE job_id = ? AND started_at BETWEEN 0 AND 1e11 AND ended_at BETWEEN 0 AND 1e11 ORDER BY entry
 """
 
-_PAGES = {LIVE: _LIVE_PAGE, DEAD: _DEAD_PAGE, DONE: _DONE_PAGE}
+_PAGES = {
+    LIVE: (_LIVE_PAGE, "ORDER BY rowid LIMIT :limit", "ORDER BY rowid DESC LIMIT :limit"),
+    DEAD: (_DEAD_PAGE, "ORDER BY rowid LIMIT :limit", "ORDER BY rowid DESC LIMIT :limit"),
+    DONE: (_DONE_PAGE, "ORDER BY number LIMIT :limit", "ORDER BY number DESC LIMIT :limit"),
+}
+"""Of each table the query, and what makes it go from the oldest or from the newest on."""
+
+_LIVING = frozenset({State.READY, State.SCHEDULED, State.RUNNING})
+_STANDING = {DEAD: frozenset({State.DEAD}), DONE: frozenset({State.DONE})}
+"""The states that a table has jobs of; the rest is live."""
 
 _ALWAYS = ("id", "queue", "attempts", "key")
 _WHOLE = (
@@ -138,24 +144,36 @@ class SeveralJobs(StoreError):
     """A prefix that fits more than one job."""
 
 
-def page(
-    database: Database, selection: Selection, table: str, now: Moment, *, first: int, last: int, limit: int
-) -> list[Placed]:
-    """The jobs of one table that fit the selection, its ids apart, between two rows, in order of arrival."""
-    states = selection.states or frozenset(State)
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Which rows of a table to look at, both ends included, and how many to take of those that fit."""
+
+    first: int = FIRST_ROW
+    last: int = LAST_ROW
+    limit: int = PAGE
+    newest_first: bool = False
+
+
+def page(database: Database, selection: Selection, table: str, now: Moment, span: Span) -> list[Placed]:
+    """The jobs of one table that fit the selection, its ids apart, in order of arrival or against it."""
+    states = (selection.states or frozenset(State)) & _STANDING.get(table, _LIVING)
+    if not states:
+        # Or all of the table would be read to find none.
+        return []
     values = {
         "now": now.wall,
-        "first": first,
-        "last": last,
+        "first": span.first,
+        "last": span.last,
         "queue": selection.queue,
         "key": selection.key,
         "error": selection.error,
         "before": None if selection.older_than is None else now.wall - selection.older_than,
         "behind": None if selection.newer_than is None else now.wall - selection.newer_than,
         "states": " ".join(state.value for state in states),
-        "limit": limit,
+        "limit": span.limit,
     }
-    rows = database.all(_PAGES[table], values)
+    query, upwards, downwards = _PAGES[table]
+    rows = database.all(f"{query}{downwards if span.newest_first else upwards}", values)
     return [Placed(Place(table, row[0]), _record(table, row)) for row in rows]
 
 
@@ -171,43 +189,7 @@ def places(database: Database, id_or_prefix: str) -> list[Place]:
 
 def at(database: Database, place: Place, selection: Selection, now: Moment) -> list[Placed]:
     """The job at a place, where it fits the selection."""
-    return page(database, selection, place.table, now, first=place.row, last=place.row, limit=1)
-
-
-def find(database: Database, selection: Selection) -> Iterator[Record]:
-    """The jobs of a selection, page by page: no transaction stays open between them."""
-    left = LAST_ROW if selection.limit is None else selection.limit
-    found = _by_ids(database, selection) if selection.ids else _by_pages(database, selection, left)
-    for _, record in zip(range(min(left, LAST_ROW)), found, strict=False):
-        yield record
-
-
-def _by_ids(database: Database, selection: Selection) -> Iterator[Record]:
-    for given in dict.fromkeys(selection.ids):
-
-        def look(now: Moment, given: str = given) -> list[Placed]:
-            return [job for place in places(database, given) for job in at(database, place, selection, now)]
-
-        for placed in database.read(look):
-            yield placed.record
-
-
-def _by_pages(database: Database, selection: Selection, limit: int) -> Iterator[Record]:
-    for table in (LIVE, DEAD, DONE):
-        first = FIRST_ROW
-        while first <= LAST_ROW:
-
-            def look(now: Moment, table: str = table, first: int = first) -> list[Placed]:
-                return page(
-                    database, selection, table, now, first=first, last=LAST_ROW, limit=min(PAGE, limit)
-                )
-
-            jobs = database.read(look)
-            for placed in jobs:
-                yield placed.record
-            if len(jobs) < min(PAGE, limit):
-                break
-            first = jobs[-1].place.row + 1
+    return page(database, selection, place.table, now, Span(place.row, place.row, 1))
 
 
 def history(database: Database, job_id: str) -> tuple[Attempt, ...]:

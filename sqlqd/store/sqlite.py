@@ -19,6 +19,7 @@ from sqlqd.model import (
     Lease,
     Lost,
     NewJob,
+    Order,
     Outcome,
     Outlook,
     Overview,
@@ -36,10 +37,10 @@ from sqlqd.store import (
     circumstances,
     claiming,
     desk,
+    finding,
     leases,
     pauses,
     requests,
-    selecting,
     settling,
     survey,
     upkeep,
@@ -293,9 +294,9 @@ class SqliteStore:
         """Counts by queue and state, workers and daemons."""
         return survey.overview(self._database, configured)
 
-    def find(self, selection: Selection) -> Iterator[Record]:
+    def find(self, selection: Selection, *, order: Order = Order.OLDEST) -> Iterator[Record]:
         """The jobs of a selection, without their histories; read as they are asked for."""
-        return selecting.find(self._database, selection)
+        return finding.find(self._database, selection, order)
 
     def record(self, id_or_prefix: str) -> Record | None:
         """One job, whole, with its history. Raises StoreError where a prefix fits several."""

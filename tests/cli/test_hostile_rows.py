@@ -36,6 +36,9 @@ def test_every_row_is_shown_and_none_stops_a_verb(desk: Desk, more: tuple[str, .
     names = [f"live-{number}" for number in range(1, 6)] + ["dead-1", "dead-2", "done-1", "done-2"]
     assert [name for name in names if name not in listed] == []
     desk.good("status", *more)
+    for order in ("newest", "due", "priority"):
+        ordered = desk.good("list", "--order", order, *more).out
+        assert [name for name in names if name.startswith("live") and name not in ordered] == []
     for name in ("live-1", "live-2", "dead-1", "dead-2", "done-1"):
         shown = desk.good("show", name, *more).out
         assert name in shown

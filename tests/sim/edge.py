@@ -17,6 +17,7 @@ from sqlqd.model import (
     Lease,
     Lost,
     NewJob,
+    Order,
     Outcome,
     Outlook,
     Overview,
@@ -307,8 +308,8 @@ class Edge:
     def overview(self, configured: Iterable[str]) -> Overview:
         return self._store.overview(configured)
 
-    def find(self, selection: Selection) -> Iterator[Record]:
-        return self._store.find(selection)
+    def find(self, selection: Selection, *, order: Order = Order.OLDEST) -> Iterator[Record]:
+        return self._store.find(selection, order=order)
 
     def record(self, id_or_prefix: str) -> Record | None:
         return self._store.record(id_or_prefix)

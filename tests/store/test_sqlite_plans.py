@@ -7,7 +7,7 @@ from typing import Any
 import apsw
 import pytest
 
-from sqlqd.model import Bury, Done, NewJob, Release, Retry, Rules, Selection
+from sqlqd.model import Bury, Done, NewJob, Order, Release, Retry, Rules, Selection
 from sqlqd.store import statements
 from sqlqd.store.sqlite import open_store
 from tests.support.clocks import TwoHands
@@ -144,21 +144,26 @@ def test_a_round_of_work_uses_no_statement_that_is_not_named(tmp_path: Path) -> 
 
 
 def test_find_walks_in_order_without_sorting(connection: apsw.Connection, tmp_path: Path) -> None:
-    used: list[str] = []
+    used: dict[str, Any] = {}
     store = open_store(tmp_path / "queue.db", TwoHands())
     (inside,) = [one for one in apsw.connections() if one is not connection]
 
-    def note(_: apsw.Cursor, text: str, __: Any) -> bool:
-        used.append(text)
+    def note(_: apsw.Cursor, text: str, bound: Any) -> bool:
+        used[text] = bound
         return True
 
     inside.exec_trace = note
-    list(store.find(Selection(queue="mail")))
+    add(store)
+    claimed(store)
+    fill(connection)
+    for order in Order:
+        list(store.find(Selection(queue="mail", limit=5), order=order))
+        list(store.find(Selection(limit=5000), order=order))
     list(store.find(Selection(ids=("abcdef",))))
-    selects = [text for text in used if text.lstrip().startswith("SELECT")]
-    assert len(selects) >= 4
-    for text in selects:
-        lines = [str(row[3]) for row in inside.execute(f"EXPLAIN QUERY PLAN {text}", _bound(text))]
+    selects = {text: bound for text, bound in used.items() if text.lstrip().startswith("SELECT")}
+    assert len(selects) >= 12
+    for text, bound in selects.items():
+        lines = [str(row[3]) for row in inside.execute(f"EXPLAIN QUERY PLAN {text}", bound)]
         assert not [line for line in lines if "TEMP B-TREE" in line], text
         assert not [line for line in lines if line.startswith(("SCAN jobs", "SCAN dead", "SCAN done"))], lines
     store.close()
@@ -187,8 +192,3 @@ def test_why_reads_no_table(connection: apsw.Connection, tmp_path: Path) -> None
             line for line in costly(lines) if not line.startswith("SCAN jobs USING INDEX jobs_held")
         ] == []
     store.close()
-
-
-def _bound(text: str) -> Any:
-    names = ("now", "first", "last", "queue", "key", "error", "before", "behind", "states", "limit")
-    return dict.fromkeys(names, 0) if ":first" in text else (0,) * (2 if "?2" in text else 1)
