@@ -219,3 +219,17 @@ def test_list_for_people_fits_80_columns(desk: Desk) -> None:
     lines = desk.good("list").out.splitlines()
     assert len(lines) == 3
     assert max(map(len, lines)) <= 80
+
+
+def test_list_in_another_order(desk: Desk) -> None:
+    later, first, urgent = (
+        *(desk.enqueue("mail", "", "--delay", "1h"), desk.enqueue("mail")),
+        desk.enqueue("json", "1", "--priority", "5"),
+    )
+    dead = desk.dead("small")
+    orders = {order: [job["id"] for job in desk.jobs("--order", order)] for order in ("newest", "due")}
+    assert orders == {"newest": [urgent, first, later, dead], "due": [first, urgent, later]}
+    assert [job["id"] for job in desk.jobs("--order", "priority", "--limit", "2")] == [urgent, first]
+    for words in (["--order", "due", "--state", "dead"], ["--order", "newest", first], ["--order", "odd"]):
+        result = desk.run("list", *words)
+        assert (result.code, result.err.count("\n")) == (2, 1)
