@@ -82,7 +82,7 @@ def _of_queue(queue: QueueCount, now: float, *, known: bool, config: str) -> Ite
     if queue.blocked_until is not None:
         yield Trouble(
             f"{name} is held for {spell(queue.blocked_until - now)}, since its command cannot be started: "
-            f"{_said(queue.blocked_reason or '')}",
+            f"{_said(queue.blocked_reason or '').removeprefix('cannot start ')}",
             f"once mended `sqlqd retry --queue {name}`",
             grave=True,
         )

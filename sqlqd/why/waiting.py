@@ -72,7 +72,8 @@ def _paused(pause: Pause, now: float) -> Reason:
 def _blocked(seen: Circumstances) -> Iterator[Reason]:
     if seen.blocked_until is None:
         return
-    left, error = seen.blocked_until - seen.now, said(seen.blocked_reason)
+    left = seen.blocked_until - seen.now
+    error = said(seen.blocked_reason).removeprefix("cannot start ")
     clause = (
         f"its queue is held for another {spell(left)}, since its command cannot be started: {error} "
         f"(once that is mended: `sqlqd retry --queue {said(seen.job.queue)}`)"

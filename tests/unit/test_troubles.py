@@ -50,8 +50,8 @@ def test_all_is_well() -> None:
             *("add [queues.mial] to /etc/sqlqd/sqlqd.toml", True),
         ),
         (
-            *({"blocked_until": NOW + 40, "blocked_reason": "no such file\n"}, {}),
-            *("mail is held for 40s, since its command cannot be started: no such file\\n",),
+            *({"blocked_until": NOW + 40, "blocked_reason": "cannot start x: no such file\n"}, {}),
+            *("mail is held for 40s, since its command cannot be started: x: no such file\\n",),
             *("once mended `sqlqd retry --queue mail`", True),
         ),
         (

@@ -179,10 +179,10 @@ def test_all_queues_are_paused() -> None:
 
 
 def test_its_command_cannot_be_started() -> None:
-    answer = ask(blocked_until=NOW + 40, blocked_reason="no such file: /bin/mial")
+    answer = ask(blocked_until=NOW + 40, blocked_reason="cannot start /bin/mial: no such file")
     assert codes(answer) == ["blocked"]
     assert answer.sentence == (
-        "Its queue is held for another 40s, since its command cannot be started: no such file: /bin/mial "
+        "Its queue is held for another 40s, since its command cannot be started: /bin/mial: no such file "
         "(once that is mended: `sqlqd retry --queue mail`)."
     )
 
