@@ -27,6 +27,7 @@ VERBS = {
     "resume": "sqlqd.cli.pause:resume",
     "schedules": "sqlqd.cli.schedules:schedules",
     "trigger": "sqlqd.cli.schedules:trigger",
+    "backup": "sqlqd.cli.backup:backup",
     "schema": "sqlqd.cli.setup:schema",
 }
 """Each verb and where it is; in the order of `sqlqd --help`."""

@@ -6,9 +6,11 @@ only loops catch it.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from sqlqd.circumstances import Circumstances
+from sqlqd.condition import Condition, Total
 from sqlqd.identity import Identity
 from sqlqd.model import (
     Ask,
@@ -275,6 +277,29 @@ class Store(Protocol):
 
     def resume(self, queues: Collection[str]) -> None:
         """End the pauses of these queues. That of all queues ends only where "" is among them."""
+        ...
+
+    def backup(self, target: Path, *, replace: bool = False) -> int:
+        """Write a copy of all to `target`, as it is at one moment, on disk when it returns: its bytes.
+
+        `replace` a file that is there. No job runs in the copy: those that do begin anew there, without a
+        crash. Raises StoreError; `target` is as it was then.
+        """
+        ...
+
+    def totals(self) -> tuple[Total, ...]:
+        """How many attempts ended how, since the queue began."""
+        ...
+
+    def condition(self) -> Condition:
+        """What of the file's content may be wrong, as far as a quick look tells."""
+        ...
+
+    def damages(self, *, full: bool, seconds: float) -> tuple[str, ...] | None:
+        """What is wrong with the file's structure, the first few; None: looking took longer than that.
+
+        `full`: indexes are compared with their tables, too.
+        """
         ...
 
 

@@ -35,6 +35,9 @@ _BRIEF = 0.1
 _LAST_PART = 4 * LOG_LIMIT
 """Bytes that are copied while nobody may write, at most: a tenth of a second."""
 
+_STEPS = 100_000
+"""Of SQLite's machine between two looks at the clock: about a millisecond."""
+
 _CUTS = 50
 """Tries to cut the log: with a writer at work all the time one of them comes between two commits."""
 
@@ -276,6 +279,36 @@ class Database:
         """Execute a file of statements to its end."""
         self._connection.execute(statements).fetchall()
 
+    def copy_into(self, copy: apsw.Connection, *, pages: int) -> None:
+        """Copy the whole file as it is at one moment into another, so many pages at a time.
+
+        Of one unchanging view, or each commit meanwhile would have it begin anew. The log cannot begin anew
+        until it is over.
+        """
+
+        def body(_: Moment) -> None:
+            # A view begins with the first look.
+            self.all("PRAGMA schema_version")
+            with copy.backup("main", self._connection, "main") as backup:
+                while not backup.done:
+                    self._waiting()
+                    backup.step(pages)
+
+        self.read(body)
+
+    def search(self, statement: str, seconds: float) -> list[Row] | None:
+        """Every row of a query that may take long; None: it took longer than that, and was broken off."""
+        end = self.clock.awake() + seconds
+        self._connection.set_progress_handler(lambda: self.clock.awake() >= end, _STEPS)
+        try:
+            return self._retry(lambda: self.all(statement), Wait.PATIENT)
+        except apsw.InterruptError:
+            return None
+        except (apsw.Error, OSError) as error:
+            raise explain(error, self.path) from error
+        finally:
+            self._connection.set_progress_handler(None)
+
     def checkpoint(self) -> int:
         """Copy the log into the file, waiting for nobody, and cut one that grew long. Bytes left to do.
 
@@ -320,15 +353,15 @@ def make_file(path: Path) -> None:
     try:
         # Whatever the umask of whoever came first: SQLite copies these bits to the files beside it.
         os.fchmod(descriptor, 0o660)
-        _sync_directory(path.parent)
+        sync_directory(path.parent)
     except OSError as error:
         raise explain(error, path) from error
     finally:
         os.close(descriptor)
 
 
-def _sync_directory(directory: Path) -> None:
-    """SQLite does so for its log, not for a new database."""
+def sync_directory(directory: Path) -> None:
+    """Have the names in it on disk. SQLite does so for its log, not for a new database."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sqlqd.circumstances import Circumstances
 from sqlqd.clock import Clock
+from sqlqd.condition import Condition, Total
 from sqlqd.identity import Identity
 from sqlqd.model import (
     Ask,
@@ -32,10 +33,12 @@ from sqlqd.model import (
     Touched,
     Verdict,
 )
+from sqlqd.store import backup as copying
 from sqlqd.store import (
     breaking,
     circumstances,
     claiming,
+    condition,
     desk,
     finding,
     leases,
@@ -353,6 +356,22 @@ class SqliteStore:
         """End the pauses of these queues."""
         insist_on_newest(self._database)
         self._database.write(lambda _: pauses.end(self._database, queues), synced=True)
+
+    def backup(self, target: Path, *, replace: bool = False) -> int:
+        """Write a copy of all to `target`, as it is at one moment: its bytes."""
+        return copying.backup(self._database, target, replace=replace)
+
+    def totals(self) -> tuple[Total, ...]:
+        """How many attempts ended how, since the queue began."""
+        return condition.totals(self._database)
+
+    def condition(self) -> Condition:
+        """What of the file's content may be wrong, as far as a quick look tells."""
+        return condition.look(self._database)
+
+    def damages(self, *, full: bool, seconds: float) -> tuple[str, ...] | None:
+        """What is wrong with the file's structure; None: looking took longer than that."""
+        return condition.damages(self._database, full=full, seconds=seconds)
 
     def _turns_of(self, queues: Sequence[Rules]) -> Turns:
         """Sorted once for as long as a caller serves the same queues."""

@@ -3,9 +3,11 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 from sqlqd.circumstances import Circumstances
+from sqlqd.condition import Condition, Total
 from sqlqd.identity import Identity
 from sqlqd.model import (
     Ask,
@@ -316,6 +318,18 @@ class Edge:
 
     def circumstances(self, id_or_prefix: str, queues: Sequence[Rules]) -> Circumstances | None:
         return self._store.circumstances(id_or_prefix, queues)
+
+    def backup(self, target: Path, *, replace: bool = False) -> int:
+        return self._store.backup(target, replace=replace)
+
+    def totals(self) -> tuple[Total, ...]:
+        return self._store.totals()
+
+    def condition(self) -> Condition:
+        return self._store.condition()
+
+    def damages(self, *, full: bool, seconds: float) -> tuple[str, ...] | None:
+        return self._store.damages(full=full, seconds=seconds)
 
     def retry(self, selection: Selection, *, dry_run: bool = False) -> Touched:
         def act() -> Touched:

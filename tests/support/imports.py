@@ -7,7 +7,9 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 TIERS: tuple[frozenset[str], ...] = (
-    frozenset({"model", "circumstances", "clock", "faults", "events", "exits", "board", "timetable"})
+    frozenset(
+        {"model", "circumstances", "condition", "clock", "faults", "events", "exits", "board", "timetable"}
+    )
     | frozenset({"seat", "identity", "account", "rights", "version"}),
     frozenset(
         {
