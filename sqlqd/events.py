@@ -85,6 +85,11 @@ EVENTS = {
         ERROR, "c4d6abb03dc14d788fb40a9c1ff1285d", "{queue} {job_id:.8} given up, its lease is lost: {reason}"
     ),
     "job.output": Event(INFO, "5ba731dd54094f4e8112057ace117902", "{queue} {job_id:.8} | {line}"),
+    "job.control_ignored": Event(
+        WARNING,
+        "96ef2815cd7049c3809e7dc1553f65f2",
+        "{queue} {job_id:.8} wrote to SQLQD_CONTROL what means nothing: {reason}",
+    ),
     "job.lost": Event(
         WARNING,
         "7d6982259b6543d99a8e9d3d602d4e93",

@@ -249,6 +249,14 @@ class Taken:
     buried: tuple[Buried, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a running job is, by its command's own word."""
+
+    percent: float
+    text: str = ""
+
+
 class Ended(Enum):
     """How a command's run ended."""
 
@@ -288,6 +296,8 @@ class Outcome:
     the children that it waited for."""
     memory_peak: int | None = None
     """Bytes; known where the job had a cgroup of its own whose memory is counted."""
+    retry_after: float | None = None
+    """Seconds after which the command itself asked to be tried again, should it have failed."""
     lasting: bool = False
     """With NOT_STARTED: the queue's command is at fault, not a passing lack of processes or descriptors."""
 

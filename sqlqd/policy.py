@@ -17,6 +17,7 @@ from sqlqd.model import (
     Retry,
     Verdict,
 )
+from sqlqd.units import spell
 
 PASSING_PAUSE = 5.0
 """Seconds before a job is tried again that found no process or descriptor to be had."""
@@ -90,6 +91,9 @@ def block_pause(blocks: int) -> float:
 
 def _failed(outcome: Outcome, claim: Claim, policy: Policy, now: float, rng: random.Random) -> Verdict:
     why = reason(outcome)
+    if outcome.how is Ended.EXITED and outcome.retry_after is not None:
+        asked = f"{why}, and asked to be tried again in {spell(outcome.retry_after)}"
+        return Release(asked, at=now + outcome.retry_after)
     if outcome.how is Ended.EXITED and outcome.code in policy.dead_codes:
         return Bury(f"{why}, which is not tried again")
     if claim.job.attempts >= claim.max_attempts:

@@ -20,14 +20,18 @@ from sqlqd.cgroup import Domain, Refused, Usage
 from sqlqd.clock import Clock
 from sqlqd.command import envfile, launch
 from sqlqd.command.confines import Confines
+from sqlqd.command.control import Control, Malformed, RetryAfter, Word
 from sqlqd.command.output import Line
 from sqlqd.command.run import NotStarted, Run, ended_by_stop
 from sqlqd.command.streams import Streams
 from sqlqd.config import Queue
-from sqlqd.model import Claim, Ended, Holder, Outcome
+from sqlqd.model import Claim, Ended, Holder, Outcome, Progress
 
 _REAPING_INTERVAL = 1.0
 """Seconds between looks for orphans that have ended while the command goes on: each holds a number."""
+
+_HEEDING = 0.25
+"""Seconds between looks at what the command says of itself."""
 
 STRAYS_GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL for what a command left running."""
@@ -47,6 +51,7 @@ class _Status:
 class _Terms:
     """What a command is started with."""
 
+    words: list[bytes]
     env: dict[bytes, bytes]
     identity: Identity
     confines: Confines
@@ -58,6 +63,7 @@ class Programs:
     def __init__(self, config: Path, holder: Holder, clock: Clock, cgroups: Domain | None = None) -> None:
         """`config`: the configuration's path, which commands are told; `cgroups`: where jobs get theirs."""
         self._config = config
+        self._control = Control(holder.uid)
         self._cgroups = cgroups
         self._holder = holder
         self._clock = clock
@@ -95,8 +101,17 @@ class Programs:
         env = launch.environment(os.environb, queue, claim, config=config, worker=uid, as_user=account)
         identity = Identity() if account is None else account.identity()
         confines = Confines(queue, self._cgroups, slot=slot, job_id=claim.job.id)
-        terms = _Terms(env, identity, confines)
-        return Command(claim, queue, terms, self._clock, worker=slot, spared=self._remains)
+        path = self._control.begin(None if account is None else (account.uid, account.gid))
+        if path is not None:
+            env[b"SQLQD_CONTROL"] = os.fsencode(path)
+        terms = _Terms(launch.arguments(queue, claim), env, identity, confines)
+        return Command(
+            claim, queue, terms, self._clock, worker=slot, spared=self._remains, control=self._control
+        )
+
+    def close(self) -> None:
+        """Leave nothing behind."""
+        self._control.close()
 
 
 class Command:
@@ -111,12 +126,18 @@ class Command:
         *,
         worker: int,
         spared: frozenset[int],
+        control: Control,
     ) -> None:
         """Raises OSError where the system does not start it."""
         self.outcome: Outcome | None = None
         self.confines = terms.confines
         self._queue = queue
         self._spared = spared
+        self._control = control
+        self._retry_after: float | None = None
+        self.progress: Progress | None = None
+        """How far it is, by its own word."""
+        self._heed_at = 0.0
         self.remains: frozenset[int] = frozenset()
         """What could not be ended, once there is an outcome."""
         self._about = {
@@ -162,6 +183,9 @@ class Command:
         self._say(self._streams.step(now))
         if self._status is None:
             self._look(now)
+        if now >= self._heed_at:
+            self._heed_at = now + _HEEDING
+            self._heed(self._control.words())
         if self._status is None and now >= self._reap_at:
             self._reap_at = now + _REAPING_INTERVAL
             tree.reap_all_but({self._process.pid, *self._spared})
@@ -194,7 +218,7 @@ class Command:
         try:
             with self.confines.entered():
                 return subprocess.Popen(
-                    launch.arguments(self._queue),
+                    terms.words,
                     stdin=streams.theirs[0],
                     stdout=streams.theirs[1],
                     stderr=streams.theirs[2],
@@ -242,6 +266,16 @@ class Command:
         )
         if self._ending is not None:
             self._ending.hurry(now, grace=STRAYS_GRACE)
+
+    def _heed(self, words: Iterable[Word]) -> None:
+        for word in words:
+            match word:
+                case RetryAfter(seconds):
+                    self._retry_after = seconds
+                case Progress():
+                    self.progress = word
+                case Malformed(reason):
+                    log.event("job.control_ignored", **self._about, reason=reason)
 
     def _time_out(self, now: float) -> None:
         self.end(Ended.TIMED_OUT, now)
@@ -297,6 +331,7 @@ class Command:
             self._process.returncode = -1
         elif not self._reaped:
             self._reap()
+        self._heed(self._control.words(last=True))
         self.close()
         usage = self.confines.usage()
         self.confines.remove()
@@ -312,6 +347,7 @@ class Command:
             output=self._streams.tail(),
             cpu=self._cpu if usage.cpu is None else usage.cpu,
             memory_peak=usage.memory_peak,
+            retry_after=self._retry_after,
         )
         # A command that was asked to stop and came to an end of its own has that end.
         own = how is Ended.INTERRUPTED and not ended_by_stop(ended)

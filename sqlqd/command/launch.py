@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlqd import account, cgroup
+from sqlqd import account, cgroup, placeholders
 from sqlqd.account import Account
 from sqlqd.command import envfile
 from sqlqd.config import Queue
@@ -41,10 +41,19 @@ class Refusal:
     lasting: bool = False
 
 
-def arguments(queue: Queue) -> list[bytes]:
-    """The argument vector, in the configuration's own encoding; a command line goes to the shell."""
-    words = (SHELL, "-c", queue.command) if isinstance(queue.command, str) else queue.command
-    return [_bytes(word) for word in words]
+def arguments(queue: Queue, claim: Claim) -> list[bytes]:
+    """The argument vector, in the configuration's own encoding; a command line goes to the shell.
+
+    Raises placeholders.Lacking where the payload does not have what one of them needs.
+    """
+    if isinstance(queue.command, str):
+        return [_bytes(word) for word in (SHELL, "-c", queue.command)]
+    return [_bytes(word) for word in placeholders.filled(queue.command, claim.job)]
+
+
+def program(queue: Queue) -> str:
+    """What is started."""
+    return SHELL if isinstance(queue.command, str) else queue.command[0]
 
 
 def environment(
@@ -76,6 +85,12 @@ def unfit(queue: Queue, claim: Claim) -> Refusal | None:
         if b"\0" in value:
             what = name.decode().removeprefix("SQLQD_").lower()
             return Refusal(Ended.UNFIT, f"{what} holds a NUL byte, which no environment can")
+    try:
+        words = arguments(queue, claim)
+    except placeholders.Lacking as lacking:
+        return Refusal(Ended.UNFIT, str(lacking))
+    if any(b"\0" in word for word in words):
+        return Refusal(Ended.UNFIT, "the payload holds a NUL byte, which no argument can")
     return None
 
 
@@ -120,9 +135,8 @@ def refused(error: OSError, queue: Queue, claim: Claim) -> Refusal:
     said = (error.strerror or str(error)).lower()
     if error.errno in _PASSING:
         return Refusal(Ended.NOT_STARTED, f"no command can be started now: {said}")
-    program = os.fsdecode(arguments(queue)[0])
-    what = os.fsdecode(error.filename) if error.filename else program
-    if what == os.fspath(queue.cwd) and what != program:
+    what = os.fsdecode(error.filename) if error.filename else program(queue)
+    if what == os.fspath(queue.cwd) and what != program(queue):
         return Refusal(Ended.NOT_STARTED, f"cannot enter the directory {what}: {said}", lasting=True)
     if error.errno == errno.ENOENT and "/" in what and (queue.cwd / what).exists():
         said = "the interpreter that it names is missing"
@@ -153,6 +167,8 @@ def _about(claim: Claim, queue: Queue) -> dict[bytes, bytes]:
 
 def _too_large(queue: Queue, claim: Claim) -> Refusal:
     size = sum(len(name) + len(value) + 2 for name, value in _about(claim, queue).items())
+    if not isinstance(queue.command, str):
+        size += sum(map(len, arguments(queue, claim))) - sum(map(len, queue.command))
     if size <= _BLAMELESS:
         return Refusal(
             Ended.NOT_STARTED, "the environment and the arguments are too large for the system", lasting=True

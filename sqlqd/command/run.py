@@ -6,7 +6,7 @@ from typing import Protocol
 
 from sqlqd.command.launch import Refusal
 from sqlqd.config import Queue
-from sqlqd.model import Claim, Ended, Outcome
+from sqlqd.model import Claim, Ended, Outcome, Progress
 
 _STOPS = frozenset({signal.SIGINT, signal.SIGTERM})
 _INTERRUPTED = frozenset(128 + number for number in _STOPS)
@@ -24,6 +24,11 @@ class Run(Protocol):
     @property
     def pid(self) -> int | None:
         """The command's process; None where it could not be started."""
+        ...
+
+    @property
+    def progress(self) -> Progress | None:
+        """How far it is, by its command's own word so far."""
         ...
 
     def descriptors(self) -> Mapping[int, int]:
@@ -65,6 +70,7 @@ class NotStarted:
     """A run that never began."""
 
     pid: int | None = None
+    progress: Progress | None = None
 
     def __init__(self, refusal: Refusal, started_at: float) -> None:
         self.outcome: Outcome | None = Outcome(

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from sqlqd import placeholders
 from sqlqd.config.tables import Problem
 
 
@@ -22,6 +23,11 @@ def contradictions(queues: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem]
         if both:
             codes = ", ".join(str(code) for code in sorted(both))
             yield (*at, "dead_codes"), f"{codes} is among success_codes too: it can mean one thing only"
+        command = queue.get("command", "")
+        for number, text in placeholders.problems(command):
+            yield (*at, "command", *(() if number is None else (number,))), text
+        if placeholders.fields(command) and not queue.get("json"):
+            yield (*at, "command"), '{payload.field} needs payload = "json"'
         heir = queue.get("on_dead")
         if heir == name:
             yield (*at, "on_dead"), "must be another queue: a dead job would come back for ever"

@@ -27,6 +27,7 @@ from sqlqd.model import (
     Outlook,
     Overview,
     Pause,
+    Progress,
     Record,
     Rules,
     Selection,
@@ -131,6 +132,10 @@ class Store(Protocol):
 
         A claim that ends otherwise is settled so that the job does not run again where that was asked.
         """
+        ...
+
+    def progress(self, claim: Claim, progress: Progress) -> None:
+        """How far the job of a claim is. Tries once, as `renew` does; nothing where the claim is over."""
         ...
 
     def unblock(self, queue: str) -> None:

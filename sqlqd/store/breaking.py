@@ -1,6 +1,6 @@
 """The circuit breaker: a queue whose jobs fail one after the other is held, until one succeeds."""
 
-from sqlqd.model import Claim, Done, Ended, Outcome, Verdict
+from sqlqd.model import Claim, Done, Ended, Outcome, Release, Verdict
 from sqlqd.store import statements as sql
 from sqlqd.store.database import Database
 
@@ -21,7 +21,7 @@ def count(
         if before is not None:
             database.run(sql.COUNT_SUCCESS, (queue,))
         return 0.0, before is not None and before[1] is not None
-    if outcome is None or outcome.how not in _FAILURES:
+    if outcome is None or outcome.how not in _FAILURES or isinstance(verdict, Release):
         return 0.0, False
     (failures,) = database.all(sql.COUNT_FAILURE, (queue,))[0]
     if failures < breaker.failures:

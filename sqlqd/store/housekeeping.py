@@ -64,6 +64,7 @@ class Housekeeping:
             fold = (sql.FOLD_COUNTER, (queue, outcome, n))
             yield fold, (sql.DELETE_COUNTER, (queue, slot, outcome))
         yield from (((sql.DELETE_REQUEST, row),) for row in every(sql.OVER_REQUESTS, (limit,)))
+        yield from (((sql.DELETE_PROGRESS, row),) for row in every(sql.OVER_PROGRESS, (limit,)))
         yield from (pauses.ending(queue) for (queue,) in every(sql.OVER_PAUSES, (now,)))
         yield from (((sql.DELETE_ORPHAN, (entry,)),) for entry in orphans)
         yield from self._surplus_pages()

@@ -25,6 +25,7 @@ from sqlqd.model import (
     Outlook,
     Overview,
     Pause,
+    Progress,
     Record,
     Rules,
     Selection,
@@ -55,6 +56,7 @@ from sqlqd.store.adding import add
 from sqlqd.store.base import JobRefused
 from sqlqd.store.database import Database, Moment, Wait, make_file
 from sqlqd.store.housekeeping import Housekeeping
+from sqlqd.store.ledger import storable
 from sqlqd.store.schema import WITH_SCHEDULES, insist_on_newest, prepare
 from sqlqd.store.turns import Turns
 from sqlqd.timetable import Past, Schedule
@@ -161,6 +163,15 @@ class SqliteStore:
     def asked(self, claim: Claim) -> Ask | None:
         """What a person asked of a claim. Reads only."""
         return self._database.read(lambda _: requests.of(self._database, claim))
+
+    def progress(self, claim: Claim, progress: Progress) -> None:
+        """How far the job of a claim is. Tries for the lock once, as `renew` does."""
+
+        def body(now: Moment) -> None:
+            values = (claim.job.id, claim.token, progress.percent, storable(progress.text), now.wall)
+            self._database.run(sql.PUT_PROGRESS, values)
+
+        self._database.write(body, synced=False, wait=Wait.NEVER)
 
     def unblock(self, queue: str) -> None:
         """A command of the queue could be started. Tries for the lock once, as `renew` does."""

@@ -174,6 +174,12 @@ DELETE_HELD = "DELETE FROM jobs WHERE id = ? AND locked_by = ?"
 
 ASKED = "SELECT what FROM sqlqd_requests WHERE job_id = ? AND token = ?"
 
+PUT_PROGRESS = """
+INSERT INTO sqlqd_progress (job_id, token, percent, text, said_at)
+SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM jobs WHERE id = ?1 AND locked_by = ?2)
+ON CONFLICT (job_id) DO UPDATE SET token = ?2, percent = ?3, text = ?4, said_at = ?5
+"""
+
 ASKED_OF_ROW = """
 SELECT what FROM sqlqd_requests
 WHERE (job_id, token) = (SELECT id, locked_by FROM jobs WHERE rowid = ?)
@@ -428,6 +434,13 @@ OVER_REQUESTS = """
 SELECT job_id FROM sqlqd_requests AS r
 WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE id = r.job_id AND locked_by = r.token) LIMIT ?
 """
+
+OVER_PROGRESS = """
+SELECT job_id FROM sqlqd_progress AS p
+WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE id = p.job_id AND locked_by = p.token) LIMIT ?
+"""
+
+DELETE_PROGRESS = "DELETE FROM sqlqd_progress WHERE job_id = ?"
 
 DELETE_REQUEST = "DELETE FROM sqlqd_requests WHERE job_id = ?"
 

@@ -14,7 +14,7 @@ from sqlqd import faults, log, proc, tree
 from sqlqd.board import Cell
 from sqlqd.cgroup import Domain
 from sqlqd.clock import Clock, SystemClock
-from sqlqd.command import Programs
+from sqlqd.command import Programs, control
 from sqlqd.command.run import Commands
 from sqlqd.config import Config
 from sqlqd.model import Holder, Taken
@@ -293,11 +293,14 @@ def work(seat: Seat, config: Config, open_store: OpenStore, cgroups: Domain | No
     tree.become_subreaper()
     clock = SystemClock()
     holder = Holder(seat.uid, seat.slot, os.getpid())
+    for _, uid in seat.replaces:
+        control.forget(uid)
+    programs = Programs(config.path, holder, clock, cgroups)
     worker = Worker(
         seat,
         config,
         open_store,
-        Programs(config.path, holder, clock, cgroups),
+        programs,
         holder=holder,
         clock=clock,
         rng=random.SystemRandom(),
@@ -307,6 +310,7 @@ def work(seat: Seat, config: Config, open_store: OpenStore, cgroups: Domain | No
     while True:
         deadline = worker.tick()
         if worker.over:
+            programs.close()
             return worker.status
         ready = proc.wait_for({**worker.descriptors(), wakeup.fd: select.POLLIN}, deadline, clock)
         if wakeup.fd in ready:

@@ -16,7 +16,7 @@ from sqlqd.clock import Clock
 from sqlqd.command.launch import Refusal
 from sqlqd.command.run import Commands, NotStarted, Run, ended_by_stop, looks_stopped
 from sqlqd.config import Config
-from sqlqd.model import Ask, Claim, Ended, Holder, Outcome, Rules, Taken, Verdict
+from sqlqd.model import Ask, Claim, Ended, Holder, Outcome, Progress, Rules, Taken, Verdict
 from sqlqd.patience import Patience
 from sqlqd.policy import judge
 from sqlqd.seat import Seat
@@ -101,6 +101,7 @@ class Errand:
         self._not_before = now
         self._asked = Urgency.NONE
         self._listen_at = now + _LISTENING
+        self._told: Progress | None = None
         self._heard: Ask | None = None
         """What a person asked of it so far."""
         self._doubted_until: float | None = None
@@ -177,6 +178,9 @@ class Errand:
         self._listen_at = now + _LISTENING
         # Where the store does not answer, renewing sees to that; a request is not lost by it.
         with suppress(StoreError):
+            if self._run.progress is not None and self._run.progress != self._told:
+                self._store.progress(self._claim, self._run.progress)
+                self._told = self._run.progress
             asked = self._store.asked(self._claim)
             if asked is not None and asked is not self._heard:
                 self._heard = asked

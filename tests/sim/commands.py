@@ -6,7 +6,7 @@ from sqlqd.clock import Clock
 from sqlqd.command.launch import Refusal
 from sqlqd.command.run import NotStarted, Run
 from sqlqd.config import Queue
-from sqlqd.model import Claim, Ended, Outcome
+from sqlqd.model import Claim, Ended, Outcome, Progress
 from tests.sim.ledger import Ledger, hold
 
 STUBBORN = '"stubborn"'
@@ -25,6 +25,7 @@ class Execution:
         self.frozen = False
         """It exists and cannot do anything."""
         self.outcome: Outcome | None = None
+        self.progress: Progress | None = None
         self._clock = clock
         self._ledger = ledger
         self._began = clock.awake()

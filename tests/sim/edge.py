@@ -24,6 +24,7 @@ from sqlqd.model import (
     Outlook,
     Overview,
     Pause,
+    Progress,
     Record,
     Rules,
     Selection,
@@ -233,6 +234,9 @@ class Edge:
 
     def asked(self, claim: Claim) -> Ask | None:
         return self._store.asked(claim)
+
+    def progress(self, claim: Claim, progress: Progress) -> None:
+        self._write("progress", lambda: self._store.progress(claim, progress), patient=False)
 
     def unblock(self, queue: str) -> None:
         self._write("unblock", lambda: self._store.unblock(queue), patient=False)

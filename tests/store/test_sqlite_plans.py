@@ -26,6 +26,7 @@ SCANNED = {
     "DAEMON_PIDS": "SCAN sqlqd_daemons",
     # What people asked of running jobs, until those have ended.
     "OVER_REQUESTS": "SCAN r",
+    "OVER_PROGRESS": "SCAN p",
     # Queues that are paused or held.
     "PAUSES": "SCAN sqlqd_queues",
     "OVER_PAUSES": "SCAN sqlqd_queues",

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from sqlqd.clock import Clock
 from sqlqd.config import Queue
-from sqlqd.model import Claim, Ended, Outcome
+from sqlqd.model import Claim, Ended, Outcome, Progress
 
 
 class FakedRun:
@@ -16,6 +16,7 @@ class FakedRun:
         self.claim = claim
         self.outcome = outcome
         self.pid: int | None = 4711
+        self.progress: Progress | None = None
         self.asked: list[tuple[Ended, bool]] = []
         self.closed = False
         self._clock = clock

@@ -8,8 +8,9 @@ from pathlib import Path
 
 TIERS: tuple[frozenset[str], ...] = (
     frozenset(
-        {"model", "circumstances", "condition", "clock", "faults", "events", "exits", "board", "timetable"}
+        {"model", "circumstances", "condition", "clock", "faults", "events", "exits", "board"}
     )
+    | frozenset({"timetable", "placeholders"})
     | frozenset({"seat", "identity", "account", "rights", "version"}),
     frozenset(
         {

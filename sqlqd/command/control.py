@@ -1,0 +1,137 @@
+"""A command's own word: lines that it appends to the file that SQLQD_CONTROL names.
+
+    retry-after 10m          try this job again then; it costs no attempt
+    progress 40 encoding     how far it is, in percent, and what it does
+
+One file for each worker, emptied between jobs: nothing of an earlier job lives to write to it.
+"""
+
+import math
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlqd import units
+from sqlqd.model import Progress
+
+MOST = 64 * 1024
+"""Bytes that one run may write; what is beyond is not read."""
+
+_LONGEST_WORD = 200
+_SHOWN = 80
+_YEAR = 31_557_600.0
+
+
+@dataclass(frozen=True, slots=True)
+class RetryAfter:
+    """Try again in so many seconds."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """A line that means nothing, and why."""
+
+    reason: str
+
+
+Word = RetryAfter | Progress | Malformed
+
+
+def parse(line: str) -> Word | None:
+    """What one line says; None: it is blank."""
+    verb, _, rest = line.strip().partition(" ")
+    match verb:
+        case "":
+            return None
+        case "retry-after":
+            return _retry_after(rest)
+        case "progress":
+            return _progress(rest)
+    return Malformed(f"neither retry-after nor progress: {line.strip()[:_SHOWN]}")
+
+
+def _retry_after(rest: str) -> Word:
+    try:
+        seconds = units.duration(rest, bare=True)
+    except ValueError as error:
+        return Malformed(f"retry-after: {error}")
+    if not 0 <= seconds <= _YEAR:
+        return Malformed("retry-after: at most a year")
+    return RetryAfter(seconds)
+
+
+def _progress(rest: str) -> Word:
+    number, _, text = rest.strip().partition(" ")
+    try:
+        percent = float(number.removesuffix("%"))
+    except ValueError:
+        percent = math.nan
+    if not 0 <= percent <= 100:  # noqa: PLR2004 - percent
+        return Malformed(f"progress: from 0 to 100, not {number[:_SHOWN]}")
+    return Progress(percent, text.strip()[:_LONGEST_WORD])
+
+
+def path_of(uid: str) -> Path:
+    """Where a worker has its file."""
+    return Path(tempfile.gettempdir()) / f"sqlqd-control-{uid}"
+
+
+def forget(uid: str) -> None:
+    """Take away the file of a worker that died."""
+    try:
+        path_of(uid).unlink()
+    except OSError:
+        return
+
+
+class Control:
+    """The file of one worker."""
+
+    def __init__(self, uid: str) -> None:
+        self.path = path_of(uid)
+        self._fd = -1
+        self._owner = (os.geteuid(), os.getegid())
+        self._read = 0
+        self._rest = b""
+
+    def begin(self, owner: tuple[int, int] | None = None) -> Path | None:
+        """Have it empty, and writable for that user and group; None: there is no room for such a file."""
+        try:
+            if self._fd < 0:
+                flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+                self._fd = os.open(self.path, flags, 0o600)
+            if os.fstat(self._fd).st_size:
+                os.ftruncate(self._fd, 0)
+            wanted = owner or (os.geteuid(), os.getegid())
+            if wanted != self._owner:
+                os.fchown(self._fd, *wanted)
+                self._owner = wanted
+        except OSError:
+            return None
+        self._read, self._rest = 0, b""
+        return self.path
+
+    def words(self, *, last: bool = False) -> list[Word]:
+        """What was said since; `last`: also a line without an end."""
+        if self._fd < 0 or self._read >= MOST:
+            return []
+        try:
+            data = os.pread(self._fd, MOST - self._read, self._read)
+        except OSError:
+            return []
+        self._read += len(data)
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        if last:
+            lines.append(self._rest)
+        parsed = (parse(line.decode(errors="replace")) for line in lines)
+        return [word for word in parsed if word is not None]
+
+    def close(self) -> None:
+        """Take it away."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+            self.path.unlink(missing_ok=True)
