@@ -36,6 +36,12 @@ class Circumstances:
     blocked_until: float | None = None
     """Until then its queue is held, since its command cannot be started; None: it is not held."""
     blocked_reason: str | None = None
+    failures: int = 0
+    """How many attempts of its queue failed one after the other, where that holds it."""
+    rated_until: float | None = None
+    """When its queue's rate lets the next job start; None: now."""
+    turn_of: str | None = None
+    """The job of its key that runs, where those take turns."""
     leased: int = 0
     """Jobs of its queue that take up one of its slots; this one apart."""
     holders: tuple[str, ...] = ()

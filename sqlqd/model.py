@@ -456,6 +456,7 @@ class Record:
     claimed_at: float | None = None
     last_error: str | None = None
     crashes: int | None = None
+    progress: Progress | None = None
     died_at: float | None = None
     reason: str | None = None
     ended_at: float | None = None
@@ -496,6 +497,7 @@ class WorkerSeen:
     job_id: str | None = None
     queue: str | None = None
     claimed_at: float | None = None
+    progress: Progress | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ Each is filled in once, inside the one argument that it stands in: what it is re
 again, nor split into words. Only commands that are run without a shell have them.
 """
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 
@@ -57,6 +56,8 @@ def filled(words: Sequence[str], job: Job) -> list[str]:
 
 
 def _parsed(payload: str) -> object:
+    import json  # noqa: PLC0415 - every configuration is checked by this module, few commands have fields
+
     try:
         return json.loads(payload)
     except (ValueError, RecursionError):
@@ -67,4 +68,8 @@ def _field(payload: object, name: str) -> str:
     value = payload.get(name) if isinstance(payload, dict) else None
     if value is None:
         raise Lacking(f'the payload has no field "{name}", which the command needs')
-    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    if isinstance(value, str):
+        return value
+    import json  # noqa: PLC0415 - see _parsed
+
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

@@ -6,7 +6,7 @@ from textwrap import wrap
 
 from sqlqd.circumstances import DaemonNow, Stage
 from sqlqd.cli.colour import BOLD, GREEN, RED, YELLOW, Paint
-from sqlqd.cli.records import WIDTH, fit
+from sqlqd.cli.records import WIDTH, bar, fit
 from sqlqd.config import Config
 from sqlqd.model import DaemonSeen, Overview, QueueCount, WorkerSeen
 from sqlqd.moments import beside, local
@@ -132,6 +132,8 @@ def _workers(sight: Sight, paint: Paint) -> Iterator[str]:
     yield paint(f"{'WORKER':>6}  {'PID':>8}  {'JOB':{_ID}}  {'FOR':>10}  QUEUE", BOLD)
     for worker in sorted(busy, key=lambda one: (one.daemon_pid, one.slot)):
         yield _worker(worker, sight.overview.now)
+        if worker.progress is not None:
+            yield f"{'':16}  {bar(worker.progress, WIDTH - 18)}"
 
 
 def _worker(worker: WorkerSeen, now: float) -> str:

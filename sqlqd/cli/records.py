@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlqd.model import Attempt, Lease, Record, State
+from sqlqd.model import Attempt, Lease, Progress, Record, State
 from sqlqd.moments import beside, iso, local
 from sqlqd.policy import signal_name
 from sqlqd.printable import printable
@@ -22,6 +22,7 @@ _QUEUE = 20
 _STATE = 9
 _WHEN = 16
 _TOKEN = 40
+_BAR = 10
 WIDTH = 80
 
 HEADER = f"{'ID':{_ID}}  {'QUEUE':{_QUEUE}}  {'STATE':{_STATE}}  {'TRIES':>5}  {'WHEN':{_WHEN}}  KEY"
@@ -33,6 +34,7 @@ def as_json(record: Record, *, whole: bool = False) -> dict[str, Any]:
     document = _fields(record, columns)
     if whole:
         document["history"] = [_fields(attempt, _ATTEMPT) for attempt in record.history]
+        document["progress"] = progress_document(record.progress)
     return document
 
 
@@ -47,6 +49,17 @@ def _fields(of: Record | Attempt, names: tuple[str, ...]) -> dict[str, Any]:
         if name.endswith("_at") or name == "locked_until":
             document[f"{name}_iso"] = None if value is None else iso(value)
     return document
+
+
+def progress_document(progress: Progress | None) -> dict[str, Any] | None:
+    """How far a job is."""
+    return None if progress is None else {"percent": progress.percent, "text": progress.text}
+
+
+def bar(progress: Progress, width: int) -> str:
+    """How far a job is, for people: a bar, the number and the words."""
+    full = round(progress.percent / 100.0 * _BAR)
+    return fit(f"{'█' * full}{'░' * (_BAR - full)} {progress.percent:g} % {progress.text}".rstrip(), width)
 
 
 def fit(text: str, width: int) -> str:
@@ -93,6 +106,8 @@ def whole(record: Record, now: float) -> list[str]:
         runs = spell(max(0.0, now - record.claimed_at))
         who = _worker(record.locked_by or "")
         lines += ["", f"attempt {record.attempts}: runs for {runs}, by {who}"]
+        if record.progress is not None:
+            lines.append(f"  {bar(record.progress, WIDTH - 2)}")
     if record.last_error is not None and record.last_error not in {each.error for each in record.history}:
         lines += _block("last error", record.last_error)
     return lines

@@ -13,6 +13,7 @@ from sqlqd.cli.colour import Paint, wanted
 from sqlqd.cli.dashboard import Sight
 from sqlqd.cli.failure import Refused
 from sqlqd.cli.output import Output
+from sqlqd.cli.records import progress_document
 from sqlqd.cli.session import Session
 from sqlqd.config import Config
 from sqlqd.model import Overview, Pause, QueueCount, WorkerSeen
@@ -154,6 +155,7 @@ def _worker(worker: WorkerSeen, now: float) -> dict[str, Any]:
         "job_id": worker.job_id,
         "queue": worker.queue,
         "running_seconds": _age(worker.claimed_at, now),
+        "progress": progress_document(worker.progress),
     }
 
 

@@ -5,7 +5,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlqd.config import kinds, tables
 from sqlqd.config.agreement import contradictions, merged
@@ -16,7 +16,9 @@ from sqlqd.config.places import locate
 from sqlqd.config.settings import DAEMON_KEYS, QUEUE_KEYS, Config, Daemon, Queue
 from sqlqd.config.tables import Problem
 from sqlqd.printable import printable
-from sqlqd.timetable import Schedule
+
+if TYPE_CHECKING:
+    from sqlqd.timetable import Schedule
 
 __all__ = ["Config", "ConfigDenied", "ConfigError", "Daemon", "Queue", "load", "locate"]
 
@@ -127,7 +129,7 @@ def _checked(
 
 def _schedules(
     raw: Mapping[str, Any], queues: tuple[str, ...], problems: list[Problem]
-) -> dict[str, Schedule]:
+) -> "dict[str, Schedule]":
     tables_of = raw.get("schedules", {})
     if not tables_of:
         return {}

@@ -10,12 +10,14 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlqd import model
 from sqlqd.config import kinds, tables
 from sqlqd.config.tables import key
-from sqlqd.timetable import Schedule
+
+if TYPE_CHECKING:
+    from sqlqd.timetable import Schedule
 
 _HOUR = 3600.0
 _DAY = 86_400.0
@@ -231,7 +233,7 @@ class Config:
     """Absolute."""
     daemon: Daemon
     queues: Mapping[str, Queue]
-    schedules: Mapping[str, Schedule] = field(default_factory=dict)
+    schedules: "Mapping[str, Schedule]" = field(default_factory=dict)
 
 
 DAEMON_KEYS = tables.keys(Daemon)

@@ -7,7 +7,7 @@ only loops catch it.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sqlqd.circumstances import Circumstances
 from sqlqd.condition import Condition, Total
@@ -36,7 +36,9 @@ from sqlqd.model import (
     Touched,
     Verdict,
 )
-from sqlqd.timetable import Past, Schedule
+
+if TYPE_CHECKING:
+    from sqlqd.timetable import Past, Schedule
 
 
 class StoreError(Exception):
@@ -185,18 +187,18 @@ class Store(Protocol):
         """
         ...
 
-    def adopt_schedules(self, schedules: Sequence[Schedule]) -> None:
+    def adopt_schedules(self, schedules: "Sequence[Schedule]") -> None:
         """Forget what edited schedules were before: at a start, and when a configuration is loaded."""
         ...
 
-    def fire(self, schedules: Sequence[Schedule]) -> list[Fired]:
+    def fire(self, schedules: "Sequence[Schedule]") -> list[Fired]:
         """Add what is due of schedules; on disk when it returns. One answer a schedule, in order.
 
         A job for each time, exactly, however many daemons look at the same schedule.
         """
         ...
 
-    def schedule_past(self, schedule: Schedule) -> Past | None:
+    def schedule_past(self, schedule: "Schedule") -> "Past | None":
         """When a schedule is due next, and was last; None: no daemon has seen it yet."""
         ...
 

@@ -2,16 +2,17 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 from sqlqd.circumstances import MOST_AHEAD, Circumstances, Held
-from sqlqd.model import Ask, Record, State
+from sqlqd.model import Ask, Record, Rules, State
 from sqlqd.store import pauses, requests, survey
 from sqlqd.store import statements as sql
 from sqlqd.store.claiming import due_row, room
 from sqlqd.store.database import Database, Moment, Row
 from sqlqd.store.schema import WITH_REQUESTS
 from sqlqd.store.selecting import LIVE, Place
-from sqlqd.store.turns import LONGEST_BLOCK, Turns
+from sqlqd.store.turns import LONGEST_BLOCK, Head, Turns
 
 _NAMED = 3
 """Holders of a queue's slots that are named."""
@@ -27,6 +28,11 @@ WHERE rowid = ? AND locked_by IS NOT NULL
 _HOLDERS = """
 SELECT CAST(id AS BLOB) FROM jobs INDEXED BY jobs_held
 WHERE locked_by IS NOT NULL AND queue = ? AND rowid <> ? LIMIT ?
+"""
+
+_KEY_HOLDER = """
+SELECT CAST(id AS BLOB) FROM jobs INDEXED BY jobs_key_held
+WHERE key IS NOT NULL AND locked_by IS NOT NULL AND queue = ? AND key = ? LIMIT 1
 """
 
 _BLOCKED = "SELECT blocked_until, reason FROM sqlqd_queues WHERE queue = ? AND blocked_until > ?"
@@ -58,11 +64,15 @@ def of(database: Database, id_or_prefix: str, turns: Turns, now: Moment) -> Circ
         return plain
     blocked_until, reason = _blocked(database, job.queue, now.wall)
     held = _held(database, place, now)
+    rules = turns.rules_of(job.queue)
+    if rules is not None and held is None:
+        plain = replace(plain, **_by_rules(database, job, rules, now.wall))
     plain = replace(
         plain,
         held=held,
         pauses=tuple(one for one in pauses.in_force(database, now.wall) if one.queue in {"", job.queue}),
-        blocked_until=blocked_until,
+        blocked_until=plain.blocked_until if blocked_until is None else blocked_until,
+        failures=plain.failures if blocked_until is None else 0,
         blocked_reason=reason,
         leased=_leased(database, job.queue) - (held is not None),
         holders=_holders(database, job.queue, place.row),
@@ -70,6 +80,22 @@ def of(database: Database, id_or_prefix: str, turns: Turns, now: Moment) -> Circ
     )
     waits = held is None and job.state is State.READY
     return replace(plain, ahead=_ahead(database, job, place.row, now.wall)) if waits else plain
+
+
+def _by_rules(database: Database, job: Record, rules: Rules, now: float) -> dict[str, Any]:
+    """What its queue's own promises have to do with it."""
+    found: dict[str, Any] = {}
+    row = database.one(sql.WAITING_HEAD, (rules.name,))
+    if row is not None and row[1] == rules.name.encode():
+        head = Head(*row)
+        if (held := head.held_until(now, rules)) > now:
+            found |= {"blocked_until": held, "failures": head.failures}
+        if (rated := head.rated_until(now, rules)) > now:
+            found |= {"rated_until": rated}
+    if rules.exclusive and job.key is not None:
+        holder = database.one(_KEY_HOLDER, (rules.name, job.key))
+        found |= {"turn_of": None if holder is None else holder[0].decode(errors="replace")}
+    return found
 
 
 def _held(database: Database, place: Place, now: Moment) -> Held | None:

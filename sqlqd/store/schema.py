@@ -14,6 +14,7 @@ WITH_REQUESTS = 2
 WITH_POLICIES = 3
 """From this version on keys may be shared."""
 WITH_SCHEDULES = 4
+WITH_PROGRESS = 5
 _VERSION = "SELECT max(version) FROM sqlqd_schema"
 
 

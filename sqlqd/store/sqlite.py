@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqlqd.circumstances import Circumstances
 from sqlqd.clock import Clock
@@ -50,7 +51,6 @@ from sqlqd.store import (
     upkeep,
     wal,
 )
-from sqlqd.store import schedules as memory
 from sqlqd.store import statements as sql
 from sqlqd.store.adding import add
 from sqlqd.store.base import JobRefused
@@ -59,7 +59,9 @@ from sqlqd.store.housekeeping import Housekeeping
 from sqlqd.store.ledger import storable
 from sqlqd.store.schema import WITH_SCHEDULES, insist_on_newest, prepare
 from sqlqd.store.turns import Turns
-from sqlqd.timetable import Past, Schedule
+
+if TYPE_CHECKING:
+    from sqlqd.timetable import Past, Schedule
 
 
 def open_store(
@@ -265,22 +267,28 @@ class SqliteStore:
         turns = self._turns_of(queues)
         return self._database.read(lambda now: upkeep.outlook(self._database, turns, limit, now.wall))
 
-    def adopt_schedules(self, schedules: Sequence[Schedule]) -> None:
+    def adopt_schedules(self, schedules: "Sequence[Schedule]") -> None:
         """Forget what edited schedules were before."""
+        from sqlqd.store import schedules as memory  # noqa: PLC0415 - calendars are for few to load
+
         self._database.write(lambda _: memory.adopt(self._database, schedules), synced=False)
 
-    def fire(self, schedules: Sequence[Schedule]) -> list[Fired]:
+    def fire(self, schedules: "Sequence[Schedule]") -> list[Fired]:
         """Add what is due of schedules, each in a transaction of its own."""
         return [self._fire(schedule) for schedule in schedules]
 
-    def _fire(self, schedule: Schedule) -> Fired:
+    def _fire(self, schedule: "Schedule") -> Fired:
+        from sqlqd.store import schedules as memory  # noqa: PLC0415 - calendars are for few to load
+
         idle = self._database.read(lambda now: memory.idle(self._database, schedule, now.wall))
         return idle or self._database.write(
             lambda now: memory.fire(self._database, schedule, now.wall), synced=True
         )
 
-    def schedule_past(self, schedule: Schedule) -> Past | None:
+    def schedule_past(self, schedule: "Schedule") -> "Past | None":
         """When a schedule is due next, and was last; None: no daemon has seen it yet."""
+        from sqlqd.store import schedules as memory  # noqa: PLC0415 - calendars are for few to load
+
         if self._database.schema < WITH_SCHEDULES:
             return None
         return self._database.read(lambda _: memory.past(self._database, schedule))

@@ -1,13 +1,14 @@
 """Everything at a glance, and one job whole: what `status` and `show` read."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from sqlqd.model import DaemonSeen, Overview, QueueCount, Record, Selection, WorkerSeen
+from sqlqd.model import DaemonSeen, Overview, Progress, QueueCount, Record, Selection, State, WorkerSeen
 from sqlqd.store import pauses
 from sqlqd.store.database import Database, Moment
 from sqlqd.store.ledger import SLOT
+from sqlqd.store.schema import WITH_POLICIES, WITH_PROGRESS
 from sqlqd.store.selecting import Placed, at, history, places
 from sqlqd.store.turns import LONGEST_BLOCK
 
@@ -40,6 +41,14 @@ SELECT CAST(queue AS BLOB), sum(iif(outcome = 'done', n, 0)),
     sum(iif(outcome IN ('failed', 'lost', 'dead'), n, 0))
 FROM sqlqd_counters WHERE slot > ? GROUP BY queue
 """
+
+# Of what is held after failures in a row, whatever other holds there are.
+_BREAKS = """
+SELECT CAST(queue AS BLOB), broken_until, failures FROM sqlqd_queues
+WHERE queue <> '' AND failures > 0 AND broken_until > ?
+"""
+
+_PROGRESS = "SELECT CAST(token AS BLOB), percent, CAST(text AS BLOB) FROM sqlqd_progress"
 
 _HOUR = 3600
 
@@ -96,7 +105,10 @@ def placed(database: Database, id_or_prefix: str, now: Moment) -> Placed | None:
     """One job with its history, and where it stands. Raises SeveralJobs."""
     for place in places(database, id_or_prefix):
         for _, found in at(database, place, Selection(), now):
-            return Placed(place, replace(found, history=history(database, found.id)))
+            whole = replace(found, history=history(database, found.id))
+            if found.state is State.RUNNING:
+                whole = replace(whole, progress=_progress(database).get(found.locked_by or ""))
+            return Placed(place, whole)
     return None
 
 
@@ -123,9 +135,18 @@ def _queues(database: Database, configured: frozenset[str], now: float) -> tuple
         add(name, paused_at=paused_at, paused_until=paused_until)
     for name, blocked_until, reason in database.all(_BLOCKS, (now, LONGEST_BLOCK)):
         add(name, blocked_until=blocked_until, blocked_reason=reason)
+    for name, broken_until, reason in _broken(database, now):
+        add(name, blocked_until=broken_until, blocked_reason=reason)
     for name, done, failed in database.all(_LAST_HOUR, (int(now - _HOUR) // SLOT,)):
         add(name, done_last_hour=done, failed_last_hour=failed)
     return tuple(counts[name] for name in sorted(counts))
+
+
+def _broken(database: Database, now: float) -> Iterator[tuple[bytes, float, str]]:
+    """The queues that are held because their jobs failed one after the other, until when, and why."""
+    rows = database.all(_BREAKS, (now,)) if database.schema >= WITH_POLICIES else []
+    for name, until, failures in rows:
+        yield name, until, f"{failures} attempts failed one after the other; then one job is tried"
 
 
 def workers(database: Database) -> tuple[WorkerSeen, ...]:
@@ -133,7 +154,24 @@ def workers(database: Database) -> tuple[WorkerSeen, ...]:
     running = database.all(_RUNNING, (_MOST_RUNNING,))
     held = {token.partition(b"/")[0].decode(errors="replace"): job for token, *job in running}
     seen = (WorkerSeen(*row) for row in database.all(_WORKERS))
-    return tuple(_with_job(worker, held[worker.uid]) if worker.uid in held else worker for worker in seen)
+    said = {token.partition("/")[0]: one for token, one in _progress(database).items()}
+    return tuple(
+        replace(_with_job(worker, held[worker.uid]), progress=said.get(worker.uid))
+        if worker.uid in held
+        else worker
+        for worker in seen
+    )
+
+
+def _progress(database: Database) -> dict[str, Progress]:
+    """What commands say of how far they are, by the token of their claim. A row for each that runs."""
+    if database.schema < WITH_PROGRESS:
+        return {}
+    rows = database.all(_PROGRESS)
+    return {
+        token.decode(errors="replace"): Progress(percent, text.decode(errors="replace"))
+        for token, percent, text in rows
+    }
 
 
 def _with_job(worker: WorkerSeen, job: list[Any]) -> WorkerSeen:

@@ -39,7 +39,7 @@ class Head(NamedTuple):
         blocked = self.blocked_until or 0.0
         if blocked > now + LONGEST_BLOCK:
             blocked = 0.0
-        latest = max(paused, blocked, self._broken_until(now, rules), self._rated_until(now, rules))
+        latest = max(paused, blocked, self.held_until(now, rules), self.rated_until(now, rules))
         return latest if latest > now else None
 
     def starts(self, now: float, rules: Rules) -> float:
@@ -60,12 +60,14 @@ class Head(NamedTuple):
         """Whether its next job is the one that is tried, after so many failed in a row."""
         return rules.breaker is not None and (self.failures or 0) >= rules.breaker.failures
 
-    def _broken_until(self, now: float, rules: Rules) -> float:
+    def held_until(self, now: float, rules: Rules) -> float:
+        """Until when failures in a row hold it; what is past, means nothing."""
         until = self.broken_until or 0.0
         known = rules.breaker is not None and until <= now + rules.breaker.pause
         return until if known and self.tries(rules) else 0.0
 
-    def _rated_until(self, now: float, rules: Rules) -> float:
+    def rated_until(self, now: float, rules: Rules) -> float:
+        """When its rate lets the next job start; what is past, means nothing."""
         if rules.rate is None:
             return 0.0
         return self.next_start(now, rules.rate) - (rules.rate.burst - 1) * rules.rate.interval - _ROUNDING
@@ -81,6 +83,10 @@ class Turns:
     def __init__(self, queues: Sequence[Rules]) -> None:
         self._rules = sorted(queues, key=lambda rules: rules.name.encode())
         self._names = [rules.name.encode() for rules in self._rules]
+
+    def rules_of(self, queue: str) -> Rules | None:
+        """Those of a queue, where it is served."""
+        return next((rules for rules in self._rules if rules.name == queue), None)
 
     def heads(self, seek: Seek, after: str = "") -> Iterator[tuple[Rules, Head]]:
         """Every served queue that has a head, with it, beginning behind `after` and once around."""

@@ -19,7 +19,7 @@ def waiting(seen: Circumstances, daemons: Sequence[DaemonNow]) -> Iterator[Reaso
         yield _due_later(seen)
     service = list(_unserved(seen, daemons))
     yield from service
-    closed = [*(_paused(pause, seen.now) for pause in seen.pauses), *_blocked(seen)]
+    closed = [*(_paused(pause, seen.now) for pause in seen.pauses), *_blocked(seen), *_in_turn(seen)]
     yield from closed
     if not scheduled and not service and not closed:
         serving = [one for one in daemons if one.stage is Stage.RUNNING and one.serves is not False]
@@ -73,6 +73,13 @@ def _blocked(seen: Circumstances) -> Iterator[Reason]:
     if seen.blocked_until is None:
         return
     left = seen.blocked_until - seen.now
+    if seen.failures:
+        clause = (
+            f"its queue is held for another {spell(left)}, since {seen.failures} attempts failed one after "
+            "the other; then one job is tried"
+        )
+        yield Reason("broken", clause, {"blocked_until": seen.blocked_until, "failures": seen.failures})
+        return
     error = said(seen.blocked_reason).removeprefix("cannot start ")
     clause = (
         f"its queue is held for another {spell(left)}, since its command cannot be started: {error} "
@@ -80,6 +87,17 @@ def _blocked(seen: Circumstances) -> Iterator[Reason]:
     )
     numbers: Numbers = {"blocked_until": seen.blocked_until, "blocked_seconds": left, "error": error}
     yield Reason("blocked", clause, numbers)
+
+
+def _in_turn(seen: Circumstances) -> Iterator[Reason]:
+    """What others of its queue have to do with it."""
+    if seen.rated_until is not None:
+        left = max(0.0, seen.rated_until - seen.now)
+        clause = f"its queue's rate lets the next job start in {spell(left)}"
+        yield Reason("rated", f"{clause}{_behind(seen, '')}", {"rated_until": seen.rated_until})
+    if seen.turn_of is not None:
+        clause = f"another job of its key, {short(seen.turn_of)}, has its turn"
+        yield Reason("key_taken", clause, {"job_id": seen.turn_of})
 
 
 def _turn(seen: Circumstances, serving: Sequence[DaemonNow]) -> Reason:

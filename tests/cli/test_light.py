@@ -24,6 +24,7 @@ OURS_NOT_NEEDED = {
     *("worker", "steward", "parent", "proc", "tree", "command", "log", "events", "relics", "patience"),
     *("systemd", "presence", "policy", "config.tomlpos", "cli.run", "cli.status", "cli.inspect"),
     *("cli.change", "cli.check", "cli.setup", "cli.selection", "cli.records", "moments"),
+    *("timetable", "store.schedules", "config.schedules", "why"),
 }
 
 

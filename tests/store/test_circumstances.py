@@ -4,10 +4,28 @@ from dataclasses import replace
 
 import pytest
 
-from sqlqd.model import Ask, Bury, DaemonSeen, Done, NewJob, Pause, Release, Retry, Rules, Selection, State
+from sqlqd.model import (
+    Ask,
+    Breaker,
+    Bury,
+    DaemonSeen,
+    Done,
+    Ended,
+    NewJob,
+    Outcome,
+    Pause,
+    Progress,
+    Rate,
+    Release,
+    Retry,
+    Rules,
+    Selection,
+    State,
+)
 from sqlqd.store.base import Store, StoreError
 from tests.support.clocks import TwoHands
 from tests.support.stores import add, claimed, failure, holder
+from tests.support.stores import seen as seen_of
 
 SERVED = (Rules("mail", concurrency=2), Rules("data"), Rules("idle"))
 
@@ -128,3 +146,42 @@ def test_ended_jobs_and_unknown_ones(store: Store, clock: TwoHands) -> None:
     add(store, id="abcdef01"), add(store, id="abcdef02")
     with pytest.raises(StoreError, match="several"):
         store.circumstances("abcdef", SERVED)
+
+
+def test_a_rate_a_breaker_and_the_turns_of_a_key(store: Store, clock: TwoHands) -> None:
+    rules = Rules("mail", rate=Rate(60.0), breaker=Breaker(1, 600.0), exclusive=True)
+    first, second = (add(store, key="k", shared=True) for _ in range(2))
+    held = claimed(store, rules)
+    assert held.id == first
+    seen = store.circumstances(second, (rules,))
+    assert seen is not None
+    assert seen.rated_until == pytest.approx(clock.wall() + 60.0, abs=1e-3)
+    assert (seen.turn_of, seen.blocked_until, seen.failures) == (first, None, 0)
+    outcome = Outcome(Ended.EXITED, clock.wall(), 1.0, code=1)
+    store.settle(held, Retry(clock.wall() + 60.0, "exit 1"), outcome)
+    seen = store.circumstances(second, (rules,))
+    assert seen is not None
+    assert (seen.turn_of, seen.blocked_until, seen.failures) == (None, clock.wall() + 600.0, 1)
+    (queue,) = store.overview(["mail"]).queues
+    assert queue.blocked_until == clock.wall() + 600.0
+    assert queue.blocked_reason == "1 attempts failed one after the other; then one job is tried"
+
+
+def test_how_far_a_job_is_while_it_runs(store: Store) -> None:
+    job = add(store)
+    store.worker_started(holder(), 77)
+    held = claimed(store)
+    store.progress(held, Progress(40.0, "encoding"))
+    store.progress(held, Progress(50.0, "encoding"))
+    assert seen_of(store, job).progress == Progress(50.0, "encoding")
+    (worker,) = store.overview([]).workers
+    assert worker.progress == Progress(50.0, "encoding")
+    store.settle(held, Retry(0.0, "exit 1"))
+    store.progress(held, Progress(60.0))
+    assert seen_of(store, job).progress is None
+    again = claimed(store)
+    assert seen_of(store, job).progress is None
+    while store.tidy():
+        pass
+    store.progress(again, Progress(1.0))
+    assert seen_of(store, job).progress == Progress(1.0)

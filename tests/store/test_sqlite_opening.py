@@ -160,6 +160,7 @@ from pathlib import Path
 from sqlqd.clock import SystemClock
 from sqlqd.store.base import StoreDenied
 from sqlqd.store.sqlite import open_store
+import sqlqd.rights  # before this process may read no more of its Python
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
 try:
     open_store(Path(sys.argv[1]), SystemClock(), create=True)

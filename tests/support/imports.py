@@ -7,9 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 TIERS: tuple[frozenset[str], ...] = (
-    frozenset(
-        {"model", "circumstances", "condition", "clock", "faults", "events", "exits", "board"}
-    )
+    frozenset({"model", "circumstances", "condition", "clock", "faults", "events", "exits", "board"})
     | frozenset({"timetable", "placeholders"})
     | frozenset({"seat", "identity", "account", "rights", "version"}),
     frozenset(

@@ -250,3 +250,26 @@ def test_no_words_of_others_break_the_line() -> None:
     assert ask(odd).sentence
     assert ask(replace(odd, state=State.SCHEDULED)).sentence
     assert ask(replace(RUNNING, claimed_at=None), held=HELD).sentence
+
+
+def test_its_queue_is_held_after_failures_in_a_row() -> None:
+    answer = ask(blocked_until=NOW + 90, failures=5)
+    assert codes(answer) == ["broken"]
+    assert answer.sentence == (
+        "Its queue is held for another 1min 30s, since 5 attempts failed one after the other; "
+        "then one job is tried."
+    )
+
+
+def test_its_queues_rate_lets_it_wait() -> None:
+    answer = ask(rated_until=NOW + 6, ahead=2)
+    assert codes(answer) == ["rated"]
+    assert answer.sentence == (
+        "Its queue's rate lets the next job start in 6s, and 2 jobs of its queue are ahead of it."
+    )
+
+
+def test_another_job_of_its_key_has_its_turn() -> None:
+    answer = ask(turn_of="f00dcafe00001234")
+    assert codes(answer) == ["key_taken"]
+    assert answer.sentence == "Another job of its key, f00dcafe0000, has its turn."
