@@ -27,6 +27,8 @@ VERBS = {
     "resume": "sqlqd.cli.pause:resume",
     "schedules": "sqlqd.cli.schedules:schedules",
     "trigger": "sqlqd.cli.schedules:trigger",
+    "health": "sqlqd.cli.health:health",
+    "metrics": "sqlqd.cli.metrics:metrics",
     "backup": "sqlqd.cli.backup:backup",
     "schema": "sqlqd.cli.setup:schema",
 }
