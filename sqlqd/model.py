@@ -15,6 +15,22 @@ SHORTEST_PREFIX = 6
 """Characters of an id that stand for it where no other begins so."""
 
 
+LATEST = 1e11
+"""The latest moment that a row may have, Unix seconds: a job that follows another of its key is due then."""
+
+
+class Conflict(Enum):
+    """What to do where a live job has the new one's key."""
+
+    KEEP = "keep"
+    """Leave it as it is; the new one is not added."""
+    REPLACE = "replace"
+    """Give the waiting one the new payload and time; behind a running one, as NEXT."""
+    NEXT = "next"
+    """One more after the one that runs. One that waits already stands for it."""
+    ERROR = "error"
+
+
 @dataclass(frozen=True, slots=True)
 class NewJob:
     """A job as a producer states it; what is None is filled in by the store."""
@@ -32,6 +48,7 @@ class NewJob:
     """Not started after this."""
     shared: bool = False
     """Others may have the same key: they take turns."""
+    on_conflict: Conflict = Conflict.KEEP
     max_waiting: int | None = None
     """Refused where so many of its queue wait already."""
 

@@ -12,7 +12,7 @@ from sqlqd.store.base import JobRefused, StoreForeign, StoreMissing
 if TYPE_CHECKING:
     import sqlite3
 
-NEWEST_SCHEMA = 5
+NEWEST_SCHEMA = 6
 """The newest schema that this module knows how to insert into."""
 
 _VERSION = "SELECT max(version) FROM sqlqd_schema"

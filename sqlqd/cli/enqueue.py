@@ -42,6 +42,12 @@ _LONGEST_KEY = 500
     help="At most one live job of the queue has this key; it is told.",
 )
 @click.option(
+    "--on-conflict",
+    type=click.Choice([one.value for one in model.Conflict]),
+    help="Where a live job has the key: keep it (default), replace what it is, next: one more after "
+    "it, or error.",
+)
+@click.option(
     "--max-attempts", type=click.IntRange(1, 1_000_000), metavar="N", help="Instead of the queue's."
 )
 @click.option(
@@ -61,6 +67,7 @@ def enqueue(
     at: float | None,
     priority: int,
     key: str | None,
+    on_conflict: str | None,
     max_attempts: int | None,
     expires: float | None,
     any_queue: bool,
@@ -73,6 +80,8 @@ def enqueue(
     PAYLOAD of - is read from standard input. Put -- before one that begins with a dash.
     """
     _check_usage(payload, delay=delay, at=at, key=key, lines=lines, atomic=atomic)
+    if on_conflict is not None and key is None:
+        raise Refused("--on-conflict goes with --key")
     configured = _configured(session, queue, any_queue=any_queue)
     like = model.NewJob(
         queue,
@@ -83,6 +92,7 @@ def enqueue(
         max_attempts=max_attempts,
         expires_at=_expiry(expires, delay=delay, at=at),
         shared=configured is not None and configured.exclusive and key is not None,
+        on_conflict=_conflict(on_conflict, configured),
         max_waiting=None if configured is None else configured.max_waiting,
     )
     intake = Intake(like, configured)
@@ -111,6 +121,12 @@ def _check_usage(
         raise Refused("--key and --lines exclude each other: only the first line would become a job")
     if key is not None and not 0 < len(key) <= _LONGEST_KEY:
         raise Refused(f"--key takes 1 to {_LONGEST_KEY} characters")
+
+
+def _conflict(word: str | None, queue: Queue | None) -> model.Conflict:
+    if word is not None and queue is not None and queue.exclusive:
+        raise Refused(f"in {queue.name} jobs of a key take turns: there is no conflict to decide about")
+    return model.Conflict(word or "keep")
 
 
 def _expiry(expires: float | None, *, delay: float | None, at: float | None) -> float | None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlqd.model import Attempt, Lease, Progress, Record, State
+from sqlqd.model import LATEST, Attempt, Lease, Progress, Record, State
 from sqlqd.moments import beside, iso, local
 from sqlqd.policy import signal_name
 from sqlqd.printable import printable
@@ -91,7 +91,7 @@ def _when(record: Record) -> float | None:
             return record.died_at
         case State.DONE:
             return record.ended_at
-    return record.run_at
+    return None if (record.run_at or 0.0) >= LATEST else record.run_at
 
 
 def whole(record: Record, now: float) -> list[str]:
@@ -133,7 +133,7 @@ def _facts(record: Record, now: float) -> list[tuple[str, str]]:
     ]
     moments = (
         ("created", record.created_at),
-        ("due", record.run_at if record.state in {State.READY, State.SCHEDULED} else None),
+        ("due", _when(record) if record.state in {State.READY, State.SCHEDULED} else None),
         ("claimed", record.claimed_at if record.state is State.RUNNING else None),
         ("lease ends", record.locked_until if record.state is State.RUNNING else None),
         ("died", record.died_at),

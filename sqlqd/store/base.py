@@ -77,6 +77,10 @@ class QueueFull(StoreError):
     """So many jobs of its queue wait that a new one is refused; nothing was changed."""
 
 
+class KeyTaken(StoreError):
+    """A live job has the key of one that was to be the only one; nothing was changed."""
+
+
 class JobRefused(StoreError):
     """A new job breaks a rule of the schema; the text names it."""
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from sqlqd.circumstances import MOST_AHEAD, Circumstances, Held
-from sqlqd.model import Ask, Record, Rules, State
+from sqlqd.model import LATEST, Ask, Record, Rules, State
 from sqlqd.store import pauses, requests, survey
 from sqlqd.store import statements as sql
 from sqlqd.store.claiming import due_row, room
@@ -92,6 +92,9 @@ def _by_rules(database: Database, job: Record, rules: Rules, now: float) -> dict
             found |= {"blocked_until": held, "failures": head.failures}
         if (rated := head.rated_until(now, rules)) > now:
             found |= {"rated_until": rated}
+    if job.key is not None and (job.run_at or 0.0) >= LATEST:
+        holder = database.one(sql.LIVE_BY_KEY, (job.queue, job.key))
+        return {"turn_of": None if holder is None else holder[0].decode(errors="replace")}
     if rules.exclusive and job.key is not None:
         holder = database.one(_KEY_HOLDER, (rules.name, job.key))
         found |= {"turn_of": None if holder is None else holder[0].decode(errors="replace")}

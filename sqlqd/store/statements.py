@@ -25,9 +25,21 @@ SELECT count(*) FROM (
 )
 """
 
-LIVE_BY_KEY = "SELECT CAST(id AS BLOB) FROM jobs WHERE queue = ? AND key = ? AND shared = 0"
+LIVE_BY_KEY = """
+SELECT CAST(id AS BLOB), locked_by IS NOT NULL FROM jobs WHERE queue = ? AND key = ? AND shared = 0
+"""
 
-LIVE_BY_KEY_AT_FIRST = "SELECT CAST(id AS BLOB) FROM jobs WHERE queue = ? AND key = ?"
+FOLLOWER = """
+SELECT CAST(id AS BLOB) FROM jobs INDEXED BY jobs_followers
+WHERE key IS NOT NULL AND shared = 1 AND locked_by IS NULL AND queue = ? AND key = ? AND run_at >= ?
+"""
+
+REPLACE_WAITING = """
+UPDATE jobs SET payload = ?, run_at = ?, priority = ?, max_attempts = ?, expires_at = ?
+WHERE id = ? AND locked_by IS NULL
+"""
+
+LIVE_BY_KEY_AT_FIRST = "SELECT CAST(id AS BLOB), locked_by IS NOT NULL FROM jobs WHERE queue = ? AND key = ?"
 """For a schema that is older than shared keys."""
 
 # Out: which job is next. `queue >= ?` jumps to the next queue that has a row at all. A run_at that came past

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from sqlqd.circumstances import MOST_AHEAD, Circumstances, DaemonNow, Stage
-from sqlqd.model import Pause, State
+from sqlqd.model import LATEST, Pause, State
 from sqlqd.moments import local
 from sqlqd.units import spell
 from sqlqd.why.reason import Numbers, Reason, at, many, no_daemon, said, short
@@ -14,7 +14,7 @@ _SOON = 10.0
 
 def waiting(seen: Circumstances, daemons: Sequence[DaemonNow]) -> Iterator[Reason]:
     """All that a waiting job waits for; at least one reason."""
-    scheduled = seen.job.state is State.SCHEDULED
+    scheduled = seen.job.state is State.SCHEDULED and (seen.job.run_at or 0.0) < LATEST
     if scheduled:
         yield _due_later(seen)
     service = list(_unserved(seen, daemons))
