@@ -10,10 +10,11 @@ from typing import Any
 import click
 
 from sqlqd.account import absent, acting_as, named
-from sqlqd.cli import confined, startable
+from sqlqd.cli import confined, promises, startable
 from sqlqd.cli.output import Output
 from sqlqd.cli.session import Session
 from sqlqd.cli.viewpoint import Viewpoint, viewpoint
+from sqlqd.clock import SystemClock
 from sqlqd.config import Config, Queue
 from sqlqd.model import Backoff
 from sqlqd.policy import backoff
@@ -72,6 +73,8 @@ def _lines(config: Config, view: Viewpoint) -> list[str]:
     for queue in config.queues.values():
         lines += ["", f"queue {printable(queue.name)}"]
         lines += [f"  {name:<11}{value}" for name, value in _facts(config, queue)]
+    if config.schedules:
+        lines += ["", *promises.schedules(config, SystemClock().wall())]
     return [*lines, ""] if config.queues else [*lines, "", "no queues"]
 
 
@@ -100,6 +103,7 @@ def _facts(config: Config, queue: Queue) -> list[tuple[str, str]]:
         ("payload", f"{'JSON' if queue.json else 'text'}, at most {spell_size(queue.max_payload)}"),
         ("done jobs", f"recorded for {spell(queue.keep_done)}" if queue.keep_done else "not recorded"),
         ("dead jobs", "kept" if math.isinf(queue.keep_dead) else f"kept for {spell(queue.keep_dead)}"),
+        *promises.told(queue),
         ("on a stop", f"has {spell(queue.drain_timeout)} to end"),
     ]
 
@@ -138,12 +142,14 @@ def _document(
                 "memory_max": queue.memory_max,
                 "cpu_quota": queue.cpu_quota,
                 "tasks_max": queue.tasks_max,
+                **promises.document(queue),
                 "limits_in_force": confined.in_force(queue, standing),
                 "env": sorted(queue.env),
                 "env_file": str(queue.env_file) if queue.env_file else None,
             }
             for queue in config.queues.values()
         ],
+        "schedules": [promises.schedule_document(one) for one in config.schedules.values()],
         "warnings": warnings,
     }
 

@@ -6,6 +6,7 @@ import pytest
 
 from sqlqd.config import load
 from sqlqd.config.settings import DAEMON_KEYS, QUEUE_KEYS
+from sqlqd.model import Rate
 
 ROOT = Path(__file__).parents[2]
 INSTALLED = ROOT / "config" / "sqlqd.toml"
@@ -30,3 +31,13 @@ def test_the_installed_one_is_in_order_with_everything_in_it_put_in_force(tmp_pa
         assert getattr(config.daemon, key) == getattr(plain.daemon, key)
     assert list(config.queues) == ["send-email", "tell-me"]
     assert {name for name in (*DAEMON_KEYS, *QUEUE_KEYS) if f"{name} = " not in text} == set()
+
+
+def test_the_documented_policies_are_in_order(tmp_path: Path) -> None:
+    document = (INSTALLED.parents[1] / "docs" / "policies.md").read_text(encoding="utf-8")
+    path = tmp_path / "sqlqd.toml"
+    path.write_text('[daemon]\ndatabase = "queue.db"\n' + document.split("```toml\n")[1].split("```")[0])
+    config = load(path)
+    assert {*config.queues} == {"fetch", "tell-me", "account"}
+    assert config.queues["fetch"].rate == Rate(2.0, 5)
+    assert config.schedules["nightly"].queue == "fetch"
