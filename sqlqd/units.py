@@ -80,6 +80,15 @@ def spell(seconds: float) -> str:
     return " ".join(parts)
 
 
+def roughly(count: int) -> str:
+    """A size for people, to two figures at least: `"1.4GiB"`, `"87MiB"`."""
+    for unit, length in (("TiB", 1024**4), ("GiB", 1024**3), ("MiB", 1024**2), ("KiB", 1024)):
+        if count >= length:
+            share = count / length
+            return f"{share:.1f}{unit}" if share < 10 else f"{share:.0f}{unit}"  # noqa: PLR2004 - two figures
+    return f"{count}B"
+
+
 def spell_size(count: int) -> str:
     """A size for people: `"64KiB"`, `"100B"`."""
     for unit, length in (("GiB", 1024**3), ("MiB", 1024**2), ("KiB", 1024)):

@@ -27,6 +27,7 @@ VERBS = {
     "resume": "sqlqd.cli.pause:resume",
     "schedules": "sqlqd.cli.schedules:schedules",
     "trigger": "sqlqd.cli.schedules:trigger",
+    "doctor": "sqlqd.cli.doctor:doctor",
     "health": "sqlqd.cli.health:health",
     "metrics": "sqlqd.cli.metrics:metrics",
     "backup": "sqlqd.cli.backup:backup",

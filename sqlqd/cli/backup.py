@@ -8,7 +8,7 @@ from sqlqd.cli.output import Output
 from sqlqd.cli.session import Session
 from sqlqd.cli.unbroken import interrupt_alike
 from sqlqd.printable import printable
-from sqlqd.units import spell_size
+from sqlqd.units import roughly
 
 
 @click.command(short_help="Copy the database while everything runs.")
@@ -30,5 +30,5 @@ def backup(session: Session, *, file: Path, force: bool) -> None:
     with Output() as output:
         output.line(
             f"copied {printable(str(session.config.daemon.database))} to {printable(str(file))} "
-            f"({spell_size(size)})"
+            f"({roughly(size)})"
         )

@@ -28,7 +28,7 @@ TIERS: tuple[frozenset[str], ...] = (
             "store",
         }
     ),
-    frozenset({"proc", "tree", "cgroup", "delegation", "systemd", "presence", "relics"}),
+    frozenset({"proc", "tree", "cgroup", "delegation", "systemd", "presence", "relics", "mounts", "holders"}),
     frozenset({"command"}),
     frozenset({"worker"}),
     frozenset({"steward"}),
