@@ -19,6 +19,8 @@ VERBS = {
     "list": "sqlqd.cli.inspect:list_",
     "show": "sqlqd.cli.inspect:show",
     "why": "sqlqd.cli.why:why",
+    "logs": "sqlqd.cli.logs:logs",
+    "wait": "sqlqd.cli.wait:wait",
     "retry": "sqlqd.cli.change:retry",
     "cancel": "sqlqd.cli.change:cancel",
     "kill": "sqlqd.cli.change:kill",

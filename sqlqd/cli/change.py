@@ -37,6 +37,8 @@ def retry(session: Session, /, **options: Any) -> int:
 
     Needs at least one selector. IDs may be cut to their first 6 characters or more; - reads them from
     standard input.
+
+    Example: sqlqd retry --queue send-email --state dead
     """
     with session.store() as store:
         return _Change("retry", "retried", store.retry).run(session, store, options)
@@ -54,6 +56,8 @@ def cancel(session: Session, /, **options: Any) -> int:
 
     Needs at least one selector. IDs may be cut to their first 6 characters or more; - reads them from
     standard input.
+
+    Example: sqlqd cancel --queue thumbnails --older-than 1d
     """
     with session.store() as store:
         return _Change("cancel", "cancelled", store.cancel, print_jobs=True).run(session, store, options)
@@ -72,6 +76,8 @@ def kill(session: Session, /, *, bury: bool, **options: Any) -> int:
 
     Needs at least one selector. IDs may be cut to their first 6 characters or more; - reads them from
     standard input.
+
+    Example: sqlqd kill 8527e0
     """
     with session.store() as store:
         return _Change("kill", "killed", partial(store.kill, bury=bury)).run(session, store, options)
@@ -86,6 +92,8 @@ def purge(session: Session, /, **options: Any) -> int:
 
     Needs at least one selector. IDs may be cut to their first 6 characters or more; - reads them from
     standard input.
+
+    Example: sqlqd purge --queue thumbnails --older-than 30d
     """
     with session.store() as store:
         return _Change("purge", "purged", store.purge).run(session, store, options)

@@ -30,6 +30,8 @@ def check(session: Session, *, as_json: bool) -> None:
     """Validate the configuration, print what is in force, and warn of what will hurt.
 
     Files are looked at as the user who asks; where root asks, as the daemon's user.
+
+    Example: sqlqd check && systemctl reload sqlqd
     """
     config = session.load(absent)
     standing = confined.standing(config)

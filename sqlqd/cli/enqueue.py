@@ -1,23 +1,27 @@
 """`sqlqd enqueue`: the one verb whose speed people feel, so it loads nothing that it does not use."""
 
 import os
+from typing import TYPE_CHECKING
 
 import click
 
-from sqlqd import model
-from sqlqd.cli import values
+from sqlqd import exits, model
+from sqlqd.cli import complete, values
 from sqlqd.cli.adding import PIECE, STANDARD_INPUT, Intake, Told, add_lines
 from sqlqd.cli.failure import Refused
 from sqlqd.cli.session import Session, unknown_queue
-from sqlqd.cli.unbroken import hold
+from sqlqd.cli.unbroken import hold, unbroken
 from sqlqd.clock import SystemClock
 from sqlqd.config.settings import Queue
+
+if TYPE_CHECKING:
+    from sqlqd.store.base import Store
 
 _LONGEST_KEY = 500
 
 
 @click.command()
-@click.argument("queue", callback=values.text)
+@click.argument("queue", callback=values.text, shell_complete=complete.queues)
 @click.argument("payload", required=False)
 @click.option(
     "--delay", callback=values.duration, metavar="DUR", help='Not before this long from now: 90, "1h 30min".'
@@ -56,6 +60,8 @@ _LONGEST_KEY = 500
 @click.option("--any-queue", is_flag=True, help="Also a queue that is not configured: the job waits.")
 @click.option("--lines", is_flag=True, help="One job for each line of standard input.")
 @click.option("--atomic", is_flag=True, help="With --lines: all of them in one transaction, or none.")
+@click.option("--wait", is_flag=True, help="Then wait until it has ended, and exit as `sqlqd wait` does.")
+@click.option("--timeout", callback=values.duration, metavar="DUR", help="With --wait: else exit 124.")
 @click.option("--json", "as_json", is_flag=True, help='Print {"id": …, "created": …}.')
 @click.pass_obj
 def enqueue(
@@ -73,15 +79,23 @@ def enqueue(
     any_queue: bool,
     lines: bool,
     atomic: bool,
+    wait: bool,
+    timeout: float | None,
     as_json: bool,
-) -> None:
+) -> int:
     """Add a job and print its id, once it is on disk.
 
     PAYLOAD of - is read from standard input. Put -- before one that begins with a dash.
+
+    Example: sqlqd enqueue send-email ada@example.org --delay 10min
     """
     _check_usage(payload, delay=delay, at=at, key=key, lines=lines, atomic=atomic)
     if on_conflict is not None and key is None:
         raise Refused("--on-conflict goes with --key")
+    if timeout is not None and not wait:
+        raise Refused("--timeout goes with --wait")
+    if wait and lines:
+        raise Refused("--wait and --lines exclude each other: pipe the ids to `sqlqd wait -`")
     configured = _configured(session, queue, any_queue=any_queue)
     like = model.NewJob(
         queue,
@@ -103,9 +117,22 @@ def enqueue(
     else:
         job = intake.job(_payload(payload, intake.limit))
         with session.store(create=True) as store:
+            if wait:
+                return _added_and_ended(store, job, told, timeout)
             hold()
             told.added(store.enqueue([job]))
     told.end()
+    return exits.OK
+
+
+def _added_and_ended(store: "Store", job: model.NewJob, told: Told, timeout: float | None) -> int:
+    from sqlqd.cli.wait import await_jobs  # noqa: PLC0415 - only those who wait pay for it
+
+    with unbroken():
+        added = store.enqueue([job])
+        told.added(added)
+        told.end()
+    return await_jobs(store, [added[0].id], timeout=timeout, as_json=False)
 
 
 def _check_usage(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sqlqd.cli import records, values
+from sqlqd.cli import complete, records, values
 from sqlqd.cli.failure import Failed, Refused
 from sqlqd.cli.output import Output
 from sqlqd.cli.selection import check_queue, is_used, missing, no_such, read_ids, selecting, selection
@@ -24,7 +24,7 @@ _LIVE = _JOBS - {State.DEAD}
 
 
 @click.command("list", short_help="List jobs: all, those of QUEUE, or those selected.")
-@click.argument("which", nargs=-1, metavar="[QUEUE | ID... | -]")
+@click.argument("which", nargs=-1, metavar="[QUEUE | ID... | -]", shell_complete=complete.queues)
 @selecting(*State, changing=False)
 @click.option(
     "--order",

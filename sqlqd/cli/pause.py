@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sqlqd import clock, exits
-from sqlqd.cli import values
+from sqlqd.cli import complete, values
 from sqlqd.cli.failure import Refused, tell
 from sqlqd.cli.output import Output
 from sqlqd.cli.selection import check_queue
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _EVERYTHING = ("",)
 _LOOK_AGAIN = 0.1
 
-_QUEUES = click.argument("queues", nargs=-1, metavar="[QUEUE...]")
+_QUEUES = click.argument("queues", nargs=-1, metavar="[QUEUE...]", shell_complete=complete.queues)
 
 
 @click.command(short_help="Start no more jobs of a queue, until it is resumed.")

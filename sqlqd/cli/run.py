@@ -11,7 +11,10 @@ from sqlqd.cli.session import Session
 @click.option("--paused", is_flag=True, help="Start no job until `sqlqd resume --all`.")
 @click.pass_obj
 def run(session: Session, *, paused: bool) -> int:
-    """Run the daemon in the foreground, until SIGTERM or SIGINT."""
+    """Run the daemon in the foreground, until SIGTERM or SIGINT.
+
+    Example: sqlqd -c sqlqd.toml run
+    """
     # A signal that comes while the rest is loaded is obeyed once the daemon listens.
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     from sqlqd import account  # noqa: PLC0415 - see above, and no other verb needs it

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from sqlqd.cli import values
+from sqlqd.cli import complete, values
 from sqlqd.cli.failure import Refused, tell
 from sqlqd.cli.output import Output
 from sqlqd.cli.records import fit
@@ -74,7 +74,7 @@ def _document(schedule: Schedule, past: Past | None, now: float) -> dict[str, An
 
 
 @click.command(short_help="Add a schedule's job now.")
-@click.argument("name", callback=values.text)
+@click.argument("name", callback=values.text, shell_complete=complete.schedules)
 @click.option("--json", "as_json", is_flag=True, help='Print {"id": …, "created": …}.')
 @click.pass_obj
 def trigger(session: Session, *, name: str, as_json: bool) -> None:

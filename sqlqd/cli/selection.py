@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from sqlqd.cli import values
+from sqlqd.cli import complete, values
 from sqlqd.cli.failure import Refused
 from sqlqd.cli.session import Session, unknown_queue
 from sqlqd.model import SHORTEST_PREFIX, Selection, State
@@ -25,7 +25,13 @@ _MOST = 64 * 1024 * 1024
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _OPTIONS = (
-    click.option("--queue", callback=values.text, metavar="NAME", help="Of this queue."),
+    click.option(
+        "--queue",
+        callback=values.text,
+        metavar="NAME",
+        help="Of this queue.",
+        shell_complete=complete.queues,
+    ),
     click.option("--key", callback=values.text, metavar="KEY", help="With this key."),
     click.option("--error", callback=values.text, metavar="TEXT", help="Whose last error contains this."),
     click.option(

@@ -20,6 +20,8 @@ def init(session: Session) -> None:
 
     With --user: the configuration of your user service, and the folder of its database. What $SQLQD_CONFIG
     names is never written.
+
+    Example: sqlqd init && sqlqd -c sqlqd.toml run
     """
     if session.instance is not None:
         raise click.UsageError("an instance has the machine's configuration: copy /etc/sqlqd/sqlqd.toml")
@@ -71,7 +73,10 @@ def _argument(path: Path) -> str:
 
 @click.command(short_help="Print the database's DDL.")
 def schema() -> None:
-    """Print the DDL of the database, for an application's own migrations."""
+    """Print the DDL of the database, for an application's own migrations.
+
+    Example: sqlqd schema >migrations/0042_queue.sql
+    """
     from sqlqd.store.schema import ddl  # noqa: PLC0415 - init needs no database
 
     with Output() as output:

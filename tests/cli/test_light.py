@@ -23,7 +23,7 @@ HEAVY = {
 OURS_NOT_NEEDED = {
     *("worker", "steward", "parent", "proc", "tree", "command", "log", "events", "relics", "patience"),
     *("systemd", "presence", "policy", "config.tomlpos", "cli.run", "cli.status", "cli.inspect"),
-    *("cli.change", "cli.check", "cli.setup", "cli.selection", "cli.records", "moments"),
+    *("cli.change", "cli.check", "cli.setup", "cli.selection", "cli.records", "moments", "cli.wait"),
     *("timetable", "store.schedules", "config.schedules", "why"),
 }
 

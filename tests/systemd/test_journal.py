@@ -47,3 +47,23 @@ def test_levels_are_the_journals_own(service: Service) -> None:
         record["SQLQD_EVENT"]: record["MESSAGE_ID"] for record in service.entries() if "SQLQD_EVENT" in record
     }
     assert len(set(ids.values())) == len(ids)
+
+
+def test_a_person_reads_a_jobs_story_by_its_id(service: Service) -> None:
+    service.start(THIRD_TIME)
+    job = service.enqueue("third")
+    waited = service.sqlqd("wait", job, "--timeout", "30s")
+    assert waited.returncode == 0
+    service.record("job.finished", job_id=job)
+    told = service.sqlqd("logs", job[:12])
+    assert told.returncode == 0
+    messages = [line.split("  ", 1)[1] for line in told.stdout.splitlines()]
+    assert messages[0] == f"third {job[:8]} started, attempt 1"
+    assert f"third {job[:8]} | try 3" in messages
+    assert messages[-1].startswith(f"third {job[:8]} done in ")
+    followed = service.sqlqd("logs", "--follow", job)
+    assert followed.stdout == told.stdout
+    # A member of the group reads the queue; the journal is for other groups.
+    member = service.sqlqd("logs", job, user="alice")
+    assert member.returncode == 0
+    assert "groups systemd-journal and adm may" in member.stderr

@@ -1,0 +1,90 @@
+"""`sqlqd logs`: what the journal has of a job, and without a journal what was kept of its output."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from sqlqd import clock
+from sqlqd.cli import values
+from sqlqd.cli.failure import Failed, tell
+from sqlqd.cli.output import Output
+from sqlqd.cli.selection import no_such
+from sqlqd.cli.session import Session
+from sqlqd.command.chronicle import Entry, NoJournal, entries
+from sqlqd.model import Record, State
+from sqlqd.moments import iso, local
+from sqlqd.printable import printable
+
+if TYPE_CHECKING:
+    from sqlqd.store.base import Store
+
+_LOOK_AGAIN = 0.5
+_LAST_LOOKS = 2
+"""Looks at the journal after the job's end: its last record comes a moment later."""
+
+
+@click.command(short_help="What a job wrote and what became of it, from the journal.")
+@click.argument("job", metavar="ID", callback=values.text)
+@click.option("-f", "--follow", is_flag=True, help="Go on until the job has ended.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document a line.")
+@click.pass_obj
+def logs(session: Session, *, job: str, follow: bool, as_json: bool) -> None:
+    """Show a job's records from the journal: its starts, its output, its failures and its end.
+
+    Where the journal cannot be read, or has nothing of it, shows the tail of its output that is kept.
+
+    Example: sqlqd logs --follow 8527e0
+    """
+    with session.store() as store:
+        record = store.record(job)
+        # Of a job that left no record the journal may still know.
+        whole = job if record is None else record.id
+        with Output() as output:
+            try:
+                seen = _print(store, whole, output, follow=follow and record is not None, as_json=as_json)
+                why = "the journal has no records of it that you may read"
+            except NoJournal as error:
+                seen, why = 0, str(error)
+            if seen:
+                return
+            if record is None:
+                raise Failed(no_such([job]))
+            tell(
+                f"{why}; members of groups systemd-journal and adm may read all. What is kept of its output:"
+            )
+            for line in _kept(record):
+                output.line(line)
+
+
+def _print(store: "Store", job_id: str, output: Output, *, follow: bool, as_json: bool) -> int:
+    """Print what the journal has, and what comes; the number of records."""
+    cursor: str | None = None
+    seen, looks = 0, _LAST_LOOKS
+    while True:
+        for entry in entries(job_id, cursor):
+            cursor = entry.cursor
+            seen += 1
+            _one(output, entry, as_json=as_json)
+        output.flush()
+        if not follow or looks == 0:
+            return seen
+        record = store.record(job_id)
+        looks -= record is None or record.state in (State.DEAD, State.DONE)
+        clock.pause(_LOOK_AGAIN)
+
+
+def _one(output: Output, entry: Entry, *, as_json: bool) -> None:
+    if as_json:
+        output.json({"timestamp": iso(entry.at), **entry.fields, "message": entry.message})
+    else:
+        output.line(f"{local(entry.at)}  {printable(entry.message)}")
+
+
+def _kept(record: Record) -> Iterator[str]:
+    for attempt in record.history:
+        yield f"attempt {attempt.number}:"
+        yield from (f"  {printable(line)}" for line in attempt.error.rstrip("\n").split("\n"))
+    last = record.last_error
+    if last is not None and not any(attempt.error.startswith(last[:200]) for attempt in record.history):
+        yield from (printable(line) for line in last.rstrip("\n").split("\n"))
