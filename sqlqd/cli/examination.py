@@ -43,7 +43,7 @@ def findings(session: Session, config: Config, *, full: bool) -> Iterator[Findin
     view = viewpoint(config)
     yield from storage.library(version(), safe=is_safe(version()))
     yield from _files(config, view, daemon_runs=runs)
-    yield from _unit(config, living)
+    yield from unit(config, living)
     yield from _content(session, full=full, daemon_runs=runs)
     yield from _commands(config, view)
 
@@ -138,7 +138,8 @@ def _holders(database: Path, where: str, *, daemon_runs: bool) -> Iterator[Findi
         )
 
 
-def _unit(config: Config, living: Living | None) -> Iterator[Finding]:
+def unit(config: Config, living: Living | None) -> Iterator[Finding]:
+    """Of the unit of systemd that the daemon runs in, or would."""
     if living is None:
         yield unseen("daemon", f"{presence.side_file(config.daemon.database)}", "run this as its owner")
         return

@@ -11,7 +11,7 @@ import apsw
 from sqlqd.identity import identity
 from sqlqd.store.base import StoreError, StoreFailed, StoreMissing
 from sqlqd.store.database import Database, sync_directory
-from sqlqd.store.errors import explain
+from sqlqd.store.errors import BUSY, explain
 
 _PAGES = 1024
 """Copied in one step: some milliseconds, after which signals are heard."""
@@ -53,6 +53,10 @@ def backup(database: Database, target: Path, *, replace: bool) -> int:
         raise StoreFailed(f"{target} is no name for SQLite: it is not UTF-8; choose another") from error
     except FileExistsError as error:
         raise _taken(target) from error
+    except (apsw.CorruptError, *BUSY) as error:
+        raise explain(error, database.path) from error
+    except apsw.IOError as error:
+        raise StoreFailed(f"{target} could not be written; see `df {target.parent}` and `dmesg`") from error
     except (apsw.Error, OSError) as error:
         raise explain(error, target) from error
     return size

@@ -283,7 +283,7 @@ class Database:
         """Copy the whole file as it is at one moment into another, so many pages at a time.
 
         Of one unchanging view, or each commit meanwhile would have it begin anew. The log cannot begin anew
-        until it is over.
+        until it is over. Raises apsw.Error: which of the two files it is about, only its kind tells.
         """
 
         def body(_: Moment) -> None:
@@ -294,7 +294,7 @@ class Database:
                     self._waiting()
                     backup.step(pages)
 
-        self.read(body)
+        self._retry(lambda: self._transact("BEGIN", body, Wait.NEVER), Wait.PATIENT)
 
     def search(self, statement: str, seconds: float) -> list[Row] | None:
         """Every row of a query that may take long; None: it took longer than that, and was broken off."""

@@ -12,6 +12,7 @@ from sqlqd.store import backup as copying
 from sqlqd.store.base import Store, StoreError, StoreMissing
 from sqlqd.store.sqlite import open_store
 from tests.support.clocks import TwoHands
+from tests.support.sql import python
 from tests.support.stores import add, claim, claimed, holder, seen
 
 
@@ -140,3 +141,23 @@ def test_find_is_not_disturbed(store: Store, copy: Path) -> None:
     rows = store.find(Selection())
     store.backup(copy)
     assert len(list(rows)) == 1
+
+
+def test_one_that_finds_no_room_fails_and_leaves_nothing(store: Store, copy: Path, tmp_path: Path) -> None:
+    for _ in range(20):
+        add(store, payload="x" * 20_000)
+    said = python(
+        "import resource, sys; from sqlqd.cli import execute;"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000));"
+        "sys.exit(0 if execute(['-c', sys.argv[1], 'backup', sys.argv[2]]) == 74 else 1)",
+        str(_config(tmp_path)),
+        str(copy),
+    )
+    assert said.stderr == f"sqlqd: {copy} could not be written; see `df {copy.parent}` and `dmesg`\n"
+    assert list(copy.parent.iterdir()) == []
+
+
+def _config(folder: Path) -> Path:
+    path = folder / "sqlqd.toml"
+    path.write_text('[daemon]\ndatabase = "queue.db"\n[queues.mail]\ncommand = "true"\n')
+    return path

@@ -7,7 +7,8 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,31 @@ for statement in statements:
 connection.close()
 json.dump(answers, sys.stdout)
 """
+
+_HOLD = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], timeout=10, isolation_level=None)
+for statement in sys.argv[2:]:
+    connection.execute(statement).fetchall()
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def holding(path: Path, *statements: str) -> Iterator[int]:
+    """For the block another process has executed that, and keeps its connection: its pid."""
+    with subprocess.Popen(
+        [sys.executable, "-c", _HOLD, str(path), *statements],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        yield process.pid
+        process.stdin.close()
 
 
 def stdlib(path: Path, *statements: str) -> list[Any]:

@@ -1,9 +1,6 @@
 """Who has a database open and keeps its locks, and where it is: against real files, locks and mounts."""
 
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import os
 from pathlib import Path
 
 import pytest
@@ -11,15 +8,7 @@ import pytest
 from sqlqd import holders, mounts
 from sqlqd.clock import SystemClock
 from sqlqd.examine.storage import Mount, Process
-from tests.support.sql import python
-
-HOLD = """
-import apsw, sys
-connection = apsw.Connection(sys.argv[1])
-connection.execute(sys.argv[2])
-print("ready", flush=True)
-sys.stdin.read()
-"""
+from tests.support.sql import holding, python
 
 WATCHED = """
 import os, sys
@@ -41,22 +30,6 @@ MOUNTS = r"""22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw
 32 22 0:42 / /srv rw - xfs /dev/vdb rw
 broken line
 """
-
-
-@contextmanager
-def holding(database: Path, statements: str) -> Iterator[int]:
-    """Another process that has executed that: its pid."""
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(database), statements],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        yield process.pid
-        process.stdin.close()
 
 
 @pytest.fixture
@@ -86,9 +59,9 @@ def test_who_keeps_a_view_or_the_lock_is_named(database: Path) -> None:
     with holding(database, "SELECT 1") as idle:
         assert keeping(database) == ([], [])
         assert pids(holders.opened(database).holders) == [idle]
-        with holding(database, "BEGIN; SELECT count(*) FROM jobs") as reader:
+        with holding(database, "BEGIN", "SELECT count(*) FROM jobs") as reader:
             assert keeping(database) == ([reader], [])
-            with holding(database, "BEGIN IMMEDIATE; DELETE FROM jobs") as writer:
+            with holding(database, "BEGIN IMMEDIATE", "DELETE FROM jobs") as writer:
                 readers, writers = keeping(database)
                 assert (reader in readers, writers) == (True, [writer])
             assert idle not in readers
@@ -107,8 +80,16 @@ def test_who_has_a_file_open_that_is_gone_is_named(database: Path, tmp_path: Pat
 
 
 def test_looking_opens_no_file_of_the_database(database: Path) -> None:
-    with holding(database, "BEGIN; SELECT count(*) FROM jobs"):
+    with holding(database, "BEGIN", "SELECT count(*) FROM jobs"):
         python(WATCHED, str(database))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody who may not look")
+def test_who_cannot_be_looked_at_is_counted() -> None:
+    python(
+        "import os; from pathlib import Path; from sqlqd import holders;"
+        "os.setresuid(65534, 65534, 65534); assert holders.opened(Path('/nowhere')).unseen > 0"
+    )
 
 
 def test_locks_are_read_as_the_kernel_writes_them() -> None:
