@@ -48,9 +48,23 @@ def children(pid: int) -> list[Process]:
 
 
 def forks(pid: int) -> list[Process]:
-    """Those children of a process that run the same program: the daemon's steward and workers."""
-    mine = _read(PROC / str(pid) / "cmdline")
-    return [child for child in children(pid) if mine and _read(PROC / str(child.pid) / "cmdline") == mine]
+    """Those children of a process that run the same program: the daemon's steward and workers.
+
+    Each shows in its title what it does, the parent too: what they have in common is the program's file.
+    """
+    mine = _program(pid)
+    return [child for child in children(pid) if mine is not None and _program(child.pid) == mine]
+
+
+def _program(pid: int) -> tuple[int, int, bytes] | None:
+    """What a process was started from and by: a shell's command runs another program by then."""
+    try:
+        found = (PROC / str(pid) / "exe").stat()
+    except OSError:
+        return None
+    # A worker's title begins with its name, a command's words do not.
+    name = _read(PROC / str(pid) / "comm").partition(b"-")[0].strip()
+    return found.st_dev, found.st_ino, name
 
 
 def marked(mark: str) -> list[Process]:

@@ -1,6 +1,7 @@
 """Chaos: whatever is done to it, a job ends as it should and never runs twice at once."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -20,3 +21,7 @@ def test_nothing_is_lost_and_nothing_runs_twice_at_once() -> None:
     done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS + ENDING, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "nothing lost, nothing twice at once, nothing left behind" in done.stdout
+    if SECONDS >= 30.0:
+        # What harms nobody finds nothing.
+        assert re.search(r"\d+ kill worker", done.stdout), done.stdout
+        assert re.search(r"recovery: [1-9]\d* jobs", done.stdout), done.stdout
