@@ -1,64 +1,30 @@
-"""The queue's plain values: what a job, a claim, an outcome and a verdict are. Imports nothing of ours.
+"""The queue's plain values: what a job, a claim, an outcome and a verdict are.
+
+What a new job is stands in `newjob`, and on which terms a queue's jobs run in `terms`: those who only add
+jobs load nothing else.
 
 Times called `…_at` or `until` are Unix seconds; `…_awake` are seconds of the clock's `awake` hand;
 lengths are seconds.
 """
 
-import math
 from dataclasses import dataclass
 from enum import Enum
 
-DEFAULT_MAX_ATTEMPTS = 20
-DEFAULT_MAX_CRASHES = 3
-PRIORITIES = range(-100, 101)
+from sqlqd.newjob import LATEST as LATEST
+from sqlqd.newjob import PRIORITIES as PRIORITIES
+from sqlqd.newjob import Conflict as Conflict
+from sqlqd.newjob import Enqueued as Enqueued
+from sqlqd.newjob import NewJob as NewJob
+from sqlqd.terms import DEFAULT_MAX_ATTEMPTS as DEFAULT_MAX_ATTEMPTS
+from sqlqd.terms import DEFAULT_MAX_CRASHES as DEFAULT_MAX_CRASHES
+from sqlqd.terms import Backoff as Backoff
+from sqlqd.terms import Breaker as Breaker
+from sqlqd.terms import Policy as Policy
+from sqlqd.terms import Rate as Rate
+from sqlqd.terms import Rules as Rules
+
 SHORTEST_PREFIX = 6
 """Characters of an id that stand for it where no other begins so."""
-
-
-LATEST = 1e11
-"""The latest moment that a row may have, Unix seconds: a job that follows another of its key is due then."""
-
-
-class Conflict(Enum):
-    """What to do where a live job has the new one's key."""
-
-    KEEP = "keep"
-    """Leave it as it is; the new one is not added."""
-    REPLACE = "replace"
-    """Give the waiting one the new payload and time; behind a running one, as NEXT."""
-    NEXT = "next"
-    """One more after the one that runs. One that waits already stands for it."""
-    ERROR = "error"
-
-
-@dataclass(frozen=True, slots=True)
-class NewJob:
-    """A job as a producer states it; what is None is filled in by the store."""
-
-    queue: str
-    payload: str = ""
-    run_at: float | None = None
-    delay: float = 0.0
-    """Seconds after now; counts where `run_at` is None."""
-    priority: int = 0
-    key: str | None = None
-    max_attempts: int | None = None
-    id: str | None = None
-    expires_at: float | None = None
-    """Not started after this."""
-    shared: bool = False
-    """Others may have the same key: they take turns."""
-    on_conflict: Conflict = Conflict.KEEP
-    max_waiting: int | None = None
-    """Refused where so many of its queue wait already."""
-
-
-@dataclass(frozen=True, slots=True)
-class Enqueued:
-    """The id of a live job, and whether this call made it or found it by its key."""
-
-    id: str
-    created: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,51 +45,6 @@ class Job:
     last_error: str | None
     crashes: int = 0
     shared: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Rate:
-    """How often a queue may start a job."""
-
-    interval: float
-    """Seconds from one start to the next, on the average."""
-    burst: int = 1
-    """So many may start at once after a rest."""
-
-
-@dataclass(frozen=True, slots=True)
-class Breaker:
-    """When a queue is held because its jobs fail one after the other."""
-
-    failures: int
-    """In a row."""
-    pause: float
-    """Seconds until one job is tried."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What the store must know of a queue to give out its jobs."""
-
-    name: str
-    lease: float = 30.0
-    concurrency: int | None = None
-    """At most this many leased at once, over all workers and daemons on the file."""
-    max_attempts: int = DEFAULT_MAX_ATTEMPTS
-    max_crashes: int = DEFAULT_MAX_CRASHES
-    max_payload: int | None = None
-    """Bytes."""
-    json: bool = False
-    keep_done: float = 86_400.0
-    keep_dead: float = math.inf
-    expires: float = math.inf
-    """Seconds from a job's making after which it is not started any more; its own moment counts before."""
-    exclusive: bool = False
-    """At most one job of a key runs at a time."""
-    rate: Rate | None = None
-    breaker: Breaker | None = None
-    on_dead: str | None = None
-    """The queue that gets each dead job, as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,26 +238,6 @@ class Outcome:
     """Seconds after which the command itself asked to be tried again, should it have failed."""
     lasting: bool = False
     """With NOT_STARTED: the queue's command is at fault, not a passing lack of processes or descriptors."""
-
-
-@dataclass(frozen=True, slots=True)
-class Backoff:
-    """How long to wait after a failure: initial x factor^n, capped, give or take a fraction."""
-
-    initial: float = 10.0
-    factor: float = 2.0
-    max: float = 3600.0
-    jitter: float = 0.25
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """What decides about an attempt that ended."""
-
-    backoff: Backoff = Backoff()
-    success_codes: frozenset[int] = frozenset({0})
-    dead_codes: frozenset[int] = frozenset()
-    """Exit statuses after which no other attempt makes sense."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,10 @@ again, nor split into words. Only commands that are run without a shell have the
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from sqlqd.model import Job
+if TYPE_CHECKING:
+    from sqlqd.model import Job
 
 _PLACE = re.compile(r"\{(id|queue|attempt|payload)(?:(?<=payload)\.([A-Za-z_][A-Za-z0-9_-]*))?\}")
 _NEARLY = re.compile(r"\{(?:payload|id|queue|attempt)(?:[.\[:!][^{}]*)?\}")
@@ -44,7 +46,7 @@ def fields(command: str | tuple[str, ...]) -> frozenset[str]:
     return frozenset(found[2] for word in words for found in _PLACE.finditer(word) if found[2])
 
 
-def filled(words: Sequence[str], job: Job) -> list[str]:
+def filled(words: Sequence[str], job: "Job") -> list[str]:
     """The words with a job's parts in them. Raises Lacking."""
     payload = _parsed(job.payload) if any(fields((word,)) for word in words) else None
     plain = {"id": job.id, "queue": job.queue, "attempt": str(job.attempts), "payload": job.payload}

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from sqlqd.clock import SystemClock
-from sqlqd.store.base import JobRefused, StoreForeign, StoreMissing
+from sqlqd.store.failures import JobRefused, StoreForeign, StoreMissing
 
 if TYPE_CHECKING:
     import sqlite3

@@ -14,12 +14,12 @@ from sqlqd.cli.output import Output, ReaderLeft
 from sqlqd.cli.payload import PayloadRefused, accept
 from sqlqd.cli.unbroken import interrupt_alike, unbroken
 from sqlqd.config.settings import LARGEST_PAYLOAD, Queue
-from sqlqd.model import Enqueued, NewJob
+from sqlqd.newjob import Enqueued, NewJob
 from sqlqd.printable import printable
-from sqlqd.store.base import StoreError
+from sqlqd.store.failures import StoreError
 
 if TYPE_CHECKING:
-    from sqlqd.store.base import Store
+    from sqlqd.store.entry import Entry
 
 STANDARD_INPUT = 0
 PIECE = 65_536
@@ -80,7 +80,7 @@ class Told:
             tell(f"added, but standard output failed: {self._failure.strerror}")
 
 
-def add_lines(store: "Store", intake: Intake, told: Told, *, atomic: bool) -> None:
+def add_lines(entry: "Entry", intake: Intake, told: Told, *, atomic: bool) -> None:
     """Add a job for each line of standard input; batch by batch, or `atomic`. Raises Refused, StoreError.
 
     Raises Failed with the number of lines that were added, where it ends after some of them.
@@ -90,7 +90,7 @@ def add_lines(store: "Store", intake: Intake, told: Told, *, atomic: bool) -> No
     try:
         for batch in _whole(intake) if atomic else _batches(intake):
             with unbroken():
-                on_disk = store.enqueue(batch)
+                on_disk = entry.enqueue(batch)
                 added += len(batch)
             told.added(on_disk)
     except (Refused, StoreError, OSError, KeyboardInterrupt) as error:

@@ -1,21 +1,17 @@
 """`sqlqd enqueue`: the one verb whose speed people feel, so it loads nothing that it does not use."""
 
 import os
-from typing import TYPE_CHECKING
 
 import click
 
-from sqlqd import exits, model
+from sqlqd import exits, newjob
 from sqlqd.cli import complete, values
 from sqlqd.cli.adding import PIECE, STANDARD_INPUT, Intake, Told, add_lines
 from sqlqd.cli.failure import Refused
 from sqlqd.cli.session import Session, unknown_queue
-from sqlqd.cli.unbroken import hold, unbroken
+from sqlqd.cli.unbroken import held, unbroken
 from sqlqd.clock import SystemClock
 from sqlqd.config.settings import Queue
-
-if TYPE_CHECKING:
-    from sqlqd.store.base import Store
 
 _LONGEST_KEY = 500
 
@@ -34,7 +30,7 @@ _LONGEST_KEY = 500
 )
 @click.option(
     "--priority",
-    type=click.IntRange(model.PRIORITIES[0], model.PRIORITIES[-1]),
+    type=click.IntRange(newjob.PRIORITIES[0], newjob.PRIORITIES[-1]),
     default=0,
     metavar="N",
     help="-100 to 100, higher first; 0 unless given.",
@@ -47,7 +43,7 @@ _LONGEST_KEY = 500
 )
 @click.option(
     "--on-conflict",
-    type=click.Choice([one.value for one in model.Conflict]),
+    type=click.Choice([one.value for one in newjob.Conflict]),
     help="Where a live job has the key: keep it (default), replace what it is, next: one more after "
     "it, or error.",
 )
@@ -97,7 +93,7 @@ def enqueue(
     if wait and lines:
         raise Refused("--wait and --lines exclude each other: pipe the ids to `sqlqd wait -`")
     configured = _configured(session, queue, any_queue=any_queue)
-    like = model.NewJob(
+    like = newjob.NewJob(
         queue,
         run_at=at,
         delay=delay or 0.0,
@@ -112,27 +108,25 @@ def enqueue(
     intake = Intake(like, configured)
     told = Told(as_json=as_json)
     if lines:
-        with session.store(create=True) as store:
-            add_lines(store, intake, told, atomic=atomic)
+        with session.entry() as entry:
+            add_lines(entry, intake, told, atomic=atomic)
     else:
         job = intake.job(_payload(payload, intake.limit))
-        with session.store(create=True) as store:
-            if wait:
-                return _added_and_ended(store, job, told, timeout)
-            hold()
-            told.added(store.enqueue([job]))
+        with session.entry() as entry, unbroken() if wait else held():
+            (added,) = entry.enqueue([job])
+            told.added([added])
+        if wait:
+            told.end()
+            return _await(session, added.id, timeout)
     told.end()
     return exits.OK
 
 
-def _added_and_ended(store: "Store", job: model.NewJob, told: Told, timeout: float | None) -> int:
+def _await(session: Session, job_id: str, timeout: float | None) -> int:
     from sqlqd.cli.wait import await_jobs  # noqa: PLC0415 - only those who wait pay for it
 
-    with unbroken():
-        added = store.enqueue([job])
-        told.added(added)
-        told.end()
-    return await_jobs(store, [added[0].id], timeout=timeout, as_json=False)
+    with session.store() as store:
+        return await_jobs(store, [job_id], timeout=timeout, as_json=False)
 
 
 def _check_usage(
@@ -150,10 +144,10 @@ def _check_usage(
         raise Refused(f"--key takes 1 to {_LONGEST_KEY} characters")
 
 
-def _conflict(word: str | None, queue: Queue | None) -> model.Conflict:
+def _conflict(word: str | None, queue: Queue | None) -> newjob.Conflict:
     if word is not None and queue is not None and queue.exclusive:
         raise Refused(f"in {queue.name} jobs of a key take turns: there is no conflict to decide about")
-    return model.Conflict(word or "keep")
+    return newjob.Conflict(word or "keep")
 
 
 def _expiry(expires: float | None, *, delay: float | None, at: float | None) -> float | None:

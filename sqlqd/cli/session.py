@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sqlqd.config import Config
     from sqlqd.store.base import Store
+    from sqlqd.store.entry import Entry
 
 
 _NAMED = 8
@@ -63,6 +64,22 @@ class Session:
 
         at = config.locate(self.explicit, os.environ, user=self.user, instance=self.instance)
         return config.load(at, users=users)
+
+    @contextmanager
+    def entry(self) -> Iterator["Entry"]:
+        """The open database, for adding alone; made where there is none. Raises StoreError."""
+        from sqlqd.clock import SystemClock  # noqa: PLC0415 - not every verb opens it
+        from sqlqd.store.entry import Entry  # noqa: PLC0415
+        from sqlqd.store.failures import StoreError  # noqa: PLC0415
+
+        daemon = self.config.daemon
+        entry = Entry(daemon.database, SystemClock(), busy_timeout=daemon.busy_timeout)
+        try:
+            yield entry
+        finally:
+            # As in `store`.
+            with suppress(StoreError, OSError):
+                entry.close()
 
     @contextmanager
     def store(self, *, create: bool = False) -> Iterator["Store"]:

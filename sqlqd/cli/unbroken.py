@@ -7,9 +7,11 @@ from contextlib import contextmanager
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def hold() -> None:
-    """From here to the end of the process no signal stops it."""
+@contextmanager
+def held() -> Iterator[None]:
+    """From here to the end of the process no signal stops it: the exit status, too, tells what is on disk."""
     signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
+    yield
 
 
 @contextmanager

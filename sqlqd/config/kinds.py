@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Any
 
 from sqlqd import units
-from sqlqd.model import Rate
 from sqlqd.printable import printable
+from sqlqd.terms import Rate
 
 Path = tuple[str | int, ...]
 Kind = Callable[[Any], Any]

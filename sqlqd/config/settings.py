@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlqd import model
+from sqlqd import terms
 from sqlqd.config import kinds, tables
 from sqlqd.config.tables import key
 
@@ -71,8 +71,8 @@ _BACKOFF: dict[str, tables.Key] = {
 }
 
 
-def _backoff(**values: Any) -> model.Backoff:
-    made = model.Backoff(**values)
+def _backoff(**values: Any) -> terms.Backoff:
+    made = terms.Backoff(**values)
     if made.initial > made.max:
         raise kinds.Unfit("initial cannot be longer than max")
     return made
@@ -84,10 +84,10 @@ _BREAKER: dict[str, tables.Key] = {
 }
 
 
-def _breaker(**values: Any) -> model.Breaker:
+def _breaker(**values: Any) -> terms.Breaker:
     if missing := _BREAKER.keys() - values.keys():
         raise kinds.Unfit(f"needs {' and '.join(sorted(missing))} too")
-    return model.Breaker(**values)
+    return terms.Breaker(**values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,15 +119,15 @@ class Queue:
     max_attempts: int = key(
         kinds.whole(1, _MANY),
         "a job that failed this often goes to the dead jobs",
-        default=model.DEFAULT_MAX_ATTEMPTS,
+        default=terms.DEFAULT_MAX_ATTEMPTS,
     )
     max_crashes: int = key(
         kinds.whole(1, _MANY),
         "so does one that so often took its worker down or lost its lease",
-        default=model.DEFAULT_MAX_CRASHES,
+        default=terms.DEFAULT_MAX_CRASHES,
     )
-    backoff: model.Backoff = key(
-        tables.table(_BACKOFF, _backoff), "the pauses between attempts", default=model.Backoff()
+    backoff: terms.Backoff = key(
+        tables.table(_BACKOFF, _backoff), "the pauses between attempts", default=terms.Backoff()
     )
     json: bool = key(
         kinds.choice({"text": False, "json": True}),
@@ -155,10 +155,10 @@ class Queue:
     exclusive: bool = key(
         kinds.flag, "true: jobs of the same key may be several, and run one after the other", default=False
     )
-    rate: model.Rate | None = key(
+    rate: terms.Rate | None = key(
         kinds.rate, 'how often a job may start: "10/min", or { limit = "10/min", burst = 5 }', default=None
     )
-    breaker: model.Breaker | None = key(
+    breaker: terms.Breaker | None = key(
         tables.table(_BREAKER, _breaker), "so many failures in a row hold the queue for a pause", default=None
     )
     on_dead: str | None = key(kinds.name, "the queue that gets each dead job, as JSON", default=None)
@@ -200,9 +200,9 @@ class Queue:
     )
 
     @property
-    def rules(self) -> model.Rules:
+    def rules(self) -> terms.Rules:
         """What the store must know of it."""
-        return model.Rules(
+        return terms.Rules(
             name=self.name,
             lease=self.lease,
             concurrency=self.concurrency,
@@ -220,9 +220,9 @@ class Queue:
         )
 
     @property
-    def policy(self) -> model.Policy:
+    def policy(self) -> terms.Policy:
         """What decides about its failures."""
-        return model.Policy(self.backoff, self.success_codes, self.dead_codes)
+        return terms.Policy(self.backoff, self.success_codes, self.dead_codes)
 
 
 @dataclass(frozen=True, slots=True)

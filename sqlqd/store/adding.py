@@ -4,10 +4,10 @@ import math
 import os
 from dataclasses import replace
 
-from sqlqd.model import LATEST, Conflict, Enqueued, NewJob
+from sqlqd.newjob import LATEST, Conflict, Enqueued, NewJob
 from sqlqd.store import statements as sql
-from sqlqd.store.base import JobRefused, KeyTaken, QueueFull
 from sqlqd.store.database import Database
+from sqlqd.store.failures import JobRefused, KeyTaken, QueueFull
 from sqlqd.store.ledger import count
 from sqlqd.store.schema import WITH_POLICIES, insist_on_newest
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import apsw
 
 from sqlqd.identity import identity
-from sqlqd.store.base import StoreError, StoreFailed, StoreMissing
 from sqlqd.store.database import Database, sync_directory
 from sqlqd.store.errors import BUSY, explain
+from sqlqd.store.failures import StoreError, StoreFailed, StoreMissing
 
 _PAGES = 1024
 """Copied in one step: some milliseconds, after which signals are heard."""

@@ -16,8 +16,8 @@ from sqlqd import faults
 from sqlqd.clock import Clock, pause
 from sqlqd.identity import identity
 from sqlqd.store import wal
-from sqlqd.store.base import Interrupted, StoreError, StoreFailed, StoreMissing, StoreReplaced
 from sqlqd.store.errors import BUSY, broken_rule, explain
+from sqlqd.store.failures import Interrupted, StoreError, StoreFailed, StoreMissing, StoreReplaced
 
 T = TypeVar("T")
 Row = tuple[Any, ...]

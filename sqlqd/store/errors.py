@@ -7,7 +7,7 @@ from pathlib import Path
 
 import apsw
 
-from sqlqd.store.base import (
+from sqlqd.store.failures import (
     JobRefused,
     StoreBusy,
     StoreDenied,

@@ -1,8 +1,12 @@
 """What is written beside the jobs themselves: attempts that failed, records of ended jobs, counts."""
 
-from sqlqd.model import Claim, Outcome
+from typing import TYPE_CHECKING
+
 from sqlqd.store import statements as sql
 from sqlqd.store.database import Database
+
+if TYPE_CHECKING:
+    from sqlqd.model import Claim, Outcome
 
 SLOT = 300
 """Seconds that one counter covers."""
@@ -45,7 +49,9 @@ def bury(
     count(database, queue, "dead", now)
 
 
-def log_attempt(database: Database, claim: Claim, outcome: Outcome | None, reason: str, now: float) -> None:
+def log_attempt(
+    database: Database, claim: "Claim", outcome: "Outcome | None", reason: str, now: float
+) -> None:
     """Enter an attempt that did not succeed into its job's history."""
     job = claim.job
     database.run(
@@ -66,12 +72,12 @@ def log_attempt(database: Database, claim: Claim, outcome: Outcome | None, reaso
     database.run(sql.TRIM_ATTEMPTS, (job.id, KEPT_ATTEMPTS))
 
 
-def _error(reason: str, outcome: Outcome | None) -> str:
+def _error(reason: str, outcome: "Outcome | None") -> str:
     tail = outcome.output[-_LONGEST_TAIL:] if outcome else ""
     return storable(f"{reason[:_LONGEST_REASON]}\n{tail}" if tail else reason[:_LONGEST_REASON])
 
 
-def record_end(database: Database, claim: Claim, ended: str, outcome: Outcome | None, now: float) -> None:
+def record_end(database: Database, claim: "Claim", ended: str, outcome: "Outcome | None", now: float) -> None:
     """Keep the record of a job that is gone for as long as its queue wants it."""
     job = claim.job
     if job.attempts > 1 or job.crashes or job.last_error is not None:

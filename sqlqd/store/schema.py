@@ -1,9 +1,10 @@
 """The schema's versions: making it, bringing it up to date, and refusing what is not ours."""
 
+from functools import cache
 from pathlib import Path
 
-from sqlqd.store.base import StoreForeign, StoreMissing
 from sqlqd.store.database import Database, Moment
+from sqlqd.store.failures import StoreForeign, StoreMissing
 
 _FOLDER = Path(__file__).with_name("migrations")
 _TABLE_NAMES = (
@@ -23,6 +24,7 @@ def migrations() -> list[Path]:
     return sorted(_FOLDER.glob("[0-9][0-9][0-9][0-9].sql"))
 
 
+@cache
 def newest() -> int:
     """The version that this program writes and the newest that it reads."""
     return len(migrations())

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sqlqd.model import SHORTEST_PREFIX, Attempt, Record, Selection, State
-from sqlqd.store.base import StoreError
 from sqlqd.store.database import Database, Moment, Row
+from sqlqd.store.failures import StoreError
 
 PAGE = 200
 """Jobs read or changed in one transaction, so that nobody waits long for the lock."""

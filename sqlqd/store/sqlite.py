@@ -42,6 +42,7 @@ from sqlqd.store import (
     claiming,
     condition,
     desk,
+    entry,
     finding,
     leases,
     pauses,
@@ -49,15 +50,12 @@ from sqlqd.store import (
     settling,
     survey,
     upkeep,
-    wal,
 )
 from sqlqd.store import statements as sql
-from sqlqd.store.adding import add
-from sqlqd.store.base import JobRefused
-from sqlqd.store.database import Database, Moment, Wait, make_file
+from sqlqd.store.database import Database, Moment, Wait
 from sqlqd.store.housekeeping import Housekeeping
 from sqlqd.store.ledger import storable
-from sqlqd.store.schema import WITH_SCHEDULES, insist_on_newest, prepare
+from sqlqd.store.schema import WITH_SCHEDULES, insist_on_newest
 from sqlqd.store.turns import Turns
 
 if TYPE_CHECKING:
@@ -81,18 +79,16 @@ def open_store(
     is in seconds. `stop` is asked while a claim waits for the lock and ends that wait; `waiting` is
     called at each step of any wait. Raises StoreMissing, StoreDenied, StoreForeign, StoreBusy, StoreFailed.
     """
-    if create:
-        make_file(path)
-    database = Database(path, clock, busy_timeout=busy_timeout, stop=stop, waiting=waiting)
-    try:
-        database.settings(autocheckpoint=autocheckpoint)
-        if migrate and wal.size(path):
-            # Whoever closed the file last told nobody of a sync that failed then.
-            database.doubt_log()
-        prepare(database, create=create, migrate=migrate)
-    except BaseException:
-        database.close()
-        raise
+    database = entry.opened(
+        path,
+        clock,
+        busy_timeout=busy_timeout,
+        create=create,
+        migrate=migrate,
+        stop=stop,
+        waiting=waiting,
+        autocheckpoint=autocheckpoint,
+    )
     return SqliteStore(database)
 
 
@@ -113,12 +109,7 @@ class SqliteStore:
 
     def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
         """Add all or none; on disk when it returns. One answer a job, in order."""
-        try:
-            return self._database.write(
-                lambda now: [add(self._database, job, now.wall) for job in jobs], synced=True
-            )
-        except (TypeError, ValueError, OverflowError) as error:
-            raise JobRefused(f"a job holds a value that cannot be stored: {error}") from error
+        return entry.enqueue(self._database, jobs)
 
     # Out: workers.
 

@@ -24,7 +24,16 @@ OURS_NOT_NEEDED = {
     *("worker", "steward", "parent", "proc", "tree", "command", "log", "events", "relics", "patience"),
     *("systemd", "presence", "policy", "config.tomlpos", "cli.run", "cli.status", "cli.inspect"),
     *("cli.change", "cli.check", "cli.setup", "cli.selection", "cli.records", "moments", "cli.wait"),
-    *("timetable", "store.schedules", "config.schedules", "why"),
+    *(
+        "timetable",
+        "store.schedules",
+        "config.schedules",
+        "why",
+        "model",
+        "store.base",
+        "store.sqlite",
+        "api",
+    ),
 }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 TIERS: tuple[frozenset[str], ...] = (
     frozenset({"model", "circumstances", "condition", "clock", "faults", "events", "exits", "board"})
-    | frozenset({"timetable", "placeholders"})
+    | frozenset({"timetable", "placeholders", "newjob", "terms"})
     | frozenset({"seat", "identity", "account", "rights", "version"}),
     frozenset(
         {
