@@ -317,6 +317,7 @@ class SqliteStore:
 
     def circumstances(self, id_or_prefix: str, queues: Sequence[Rules]) -> Circumstances | None:
         """One job with its history, and what decides when it runs."""
+        insist_on_newest(self._database)
         turns = self._turns_of(queues)
         return self._database.read(lambda now: circumstances.of(self._database, id_or_prefix, turns, now))
 
