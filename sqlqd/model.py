@@ -398,6 +398,8 @@ class QueueCount:
     paused_until: float | None = None
     blocked_until: float | None = None
     blocked_reason: str | None = None
+    broken: bool = False
+    """It is held since its jobs failed, not since its command cannot be started."""
     done_last_hour: int = 0
     failed_last_hour: int = 0
     """Attempts that did not succeed, as counted in slots of five minutes: of the last 55 to 60 minutes."""

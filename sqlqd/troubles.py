@@ -80,9 +80,11 @@ def _of_queue(queue: QueueCount, now: float, *, known: bool, config: str) -> Ite
             grave=True,
         )
     if queue.blocked_until is not None:
+        reason = _said(queue.blocked_reason or "")
+        if not queue.broken:
+            reason = f"its command cannot be started: {reason.removeprefix('cannot start ')}"
         yield Trouble(
-            f"{name} is held for {spell(queue.blocked_until - now)}, since its command cannot be started: "
-            f"{_said(queue.blocked_reason or '').removeprefix('cannot start ')}",
+            f"{name} is held for {spell(queue.blocked_until - now)}, since {reason}",
             f"once mended `sqlqd retry --queue {name}`",
             grave=True,
         )

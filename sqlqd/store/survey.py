@@ -136,7 +136,7 @@ def _queues(database: Database, configured: frozenset[str], now: float) -> tuple
     for name, blocked_until, reason in database.all(_BLOCKS, (now, LONGEST_BLOCK)):
         add(name, blocked_until=blocked_until, blocked_reason=reason)
     for name, broken_until, reason in _broken(database, now):
-        add(name, blocked_until=broken_until, blocked_reason=reason)
+        add(name, blocked_until=broken_until, blocked_reason=reason, broken=True)
     for name, done, failed in database.all(_LAST_HOUR, (int(now - _HOUR) // SLOT,)):
         add(name, done_last_hour=done, failed_last_hour=failed)
     return tuple(counts[name] for name in sorted(counts))

@@ -14,7 +14,7 @@ _SOON = 10.0
 
 def waiting(seen: Circumstances, daemons: Sequence[DaemonNow]) -> Iterator[Reason]:
     """All that a waiting job waits for; at least one reason."""
-    scheduled = seen.job.state is State.SCHEDULED and (seen.job.run_at or 0.0) < LATEST
+    scheduled = seen.job.state is State.SCHEDULED and not _follows(seen)
     if scheduled:
         yield _due_later(seen)
     service = list(_unserved(seen, daemons))
@@ -24,6 +24,11 @@ def waiting(seen: Circumstances, daemons: Sequence[DaemonNow]) -> Iterator[Reaso
     if not scheduled and not service and not closed:
         serving = [one for one in daemons if one.stage is Stage.RUNNING and one.serves is not False]
         yield _turn(seen, serving)
+
+
+def _follows(seen: Circumstances) -> bool:
+    """Whether another job's end is what it waits for; by plain SQL any job may have the last of times."""
+    return seen.turn_of is not None and (seen.job.run_at or 0.0) >= LATEST
 
 
 def _due_later(seen: Circumstances) -> Reason:

@@ -55,6 +55,11 @@ def test_all_is_well() -> None:
             *("once mended `sqlqd retry --queue mail`", True),
         ),
         (
+            *({"blocked_until": NOW + 40, "blocked_reason": "2 attempts failed", "broken": True}, {}),
+            *("mail is held for 40s, since 2 attempts failed",),
+            *("once mended `sqlqd retry --queue mail`", True),
+        ),
+        (
             *({"paused_at": NOW, "ready": 3, "oldest_ready_at": NOW - 900}, {}, "mail is paused"),
             *("`sqlqd resume mail`", False),
         ),

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sqlqd.circumstances import MOST_AHEAD, Circumstances, DaemonNow, Held, Stage
-from sqlqd.model import Ask, Attempt, Pause, Record, State, WorkerSeen
+from sqlqd.model import LATEST, Ask, Attempt, Pause, Record, State, WorkerSeen
 from sqlqd.moments import local
 from sqlqd.why import Answer, why
 
@@ -125,6 +125,12 @@ def test_it_was_enqueued_for_later() -> None:
     answer = ask(replace(JOB, state=State.SCHEDULED, run_at=NOW + 3600))
     assert codes(answer) == ["scheduled"]
     assert answer.sentence.startswith(f"It is due in 1h, at {local(NOW + 3600)}, as it was enqueued for then")
+
+
+def test_the_last_of_times_is_a_time_where_no_other_job_has_its_turn() -> None:
+    last = replace(JOB, state=State.SCHEDULED, run_at=LATEST)
+    assert codes(ask(last)) == ["scheduled"]
+    assert codes(ask(last, turn_of="f00dcafe00001234")) == ["key_taken"]
 
 
 def test_no_daemon_runs() -> None:
