@@ -19,6 +19,8 @@ def contradictions(queues: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem]
     """What contradicts what, in queues with their defaults worked in."""
     for name, queue in queues.items():
         at = ("queues", name)
+        if not queue.get("success_codes", True):
+            yield (*at, "success_codes"), "cannot be empty: no job would ever be done"
         both = queue.get("success_codes", frozenset({0})) & queue.get("dead_codes", frozenset())
         if both:
             codes = ", ".join(str(code) for code in sorted(both))
@@ -33,3 +35,15 @@ def contradictions(queues: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem]
             yield (*at, "on_dead"), "must be another queue: a dead job would come back for ever"
         elif heir is not None and heir not in queues:
             yield (*at, "on_dead"), "is no queue of this configuration"
+        elif heir is not None and name in _heirs(heir, queues):
+            yield (*at, "on_dead"), "leads back to this queue: a dead job would come back for ever"
+
+
+def _heirs(name: str, queues: Mapping[str, Mapping[str, Any]]) -> set[str]:
+    """All queues that dead jobs of one come to, by whatever way."""
+    found: set[str] = set()
+    heir: str | None = queues[name].get("on_dead")
+    while heir is not None and heir in queues and heir not in found:
+        found.add(heir)
+        heir = queues[heir].get("on_dead")
+    return found

@@ -165,7 +165,9 @@ def rate(raw: object) -> Rate:
             whole(1, 1_000_000)(burst)
         except Unfit as unfit:
             raise Unfit(problems=((("burst",), str(unfit)),)) from None
-        raw = raw.get("limit")
+        if "limit" not in raw:
+            raise Unfit("needs limit too")
+        raw = raw["limit"]
     found = _RATE.fullmatch(raw) if isinstance(raw, str) else None
     if found is None:
         raise Unfit(f'must be so many in a time, such as "10/min" (s, min, h, d), not {show(raw)}')
