@@ -37,7 +37,7 @@ def _due_later(seen: Circumstances) -> Reason:
     numbers: Numbers = {"due_at": due, "due_in_seconds": due - seen.now}
     when = f"it is due in {spell(due - seen.now)}, at {local(due)}"
     if not job.attempts or not job.history:
-        return Reason("scheduled", f"{when}, as it was enqueued for then", numbers)
+        return Reason("scheduled", f"{when}, as it was enqueued for then or its command put it off", numbers)
     error = said(job.history[-1].error)
     how = f"with {error}" if error.startswith("exit ") else f"({error})"
     numbers |= {"attempt": job.attempts, "error": error, "exit_code": job.history[-1].exit_code}

@@ -124,7 +124,9 @@ def test_it_waits_after_a_failure() -> None:
 def test_it_was_enqueued_for_later() -> None:
     answer = ask(replace(JOB, state=State.SCHEDULED, run_at=NOW + 3600))
     assert codes(answer) == ["scheduled"]
-    assert answer.sentence.startswith(f"It is due in 1h, at {local(NOW + 3600)}, as it was enqueued for then")
+    assert answer.sentence.startswith(
+        f"It is due in 1h, at {local(NOW + 3600)}, as it was enqueued for then or its command put it off."
+    )
 
 
 def test_the_last_of_times_is_a_time_where_no_other_job_has_its_turn() -> None:
