@@ -7,11 +7,12 @@ import click
 from sqlqd import exits, newjob
 from sqlqd.cli import complete, values
 from sqlqd.cli.adding import PIECE, STANDARD_INPUT, Intake, Told, add_lines
-from sqlqd.cli.failure import Refused
+from sqlqd.cli.failure import Failed, Refused
 from sqlqd.cli.session import Session, unknown_queue
 from sqlqd.cli.unbroken import held, unbroken
 from sqlqd.clock import SystemClock
 from sqlqd.config.settings import Queue
+from sqlqd.store.failures import StoreError
 
 _LONGEST_KEY = 500
 
@@ -125,8 +126,12 @@ def enqueue(
 def _await(session: Session, job_id: str, timeout: float | None) -> int:
     from sqlqd.cli.wait import await_jobs  # noqa: PLC0415 - only those who wait pay for it
 
-    with session.store() as store:
-        return await_jobs(store, [job_id], timeout=timeout, as_json=False)
+    try:
+        with session.store() as store:
+            return await_jobs(store, [job_id], timeout=timeout, as_json=False)
+    except StoreError as error:
+        # A status of its own would say that the job had not been added.
+        raise Failed(f"{job_id} was added, but waiting for it failed: {error}") from None
 
 
 def _check_usage(

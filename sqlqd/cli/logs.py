@@ -1,6 +1,7 @@
 """`sqlqd logs`: what the journal has of a job, and without a journal what was kept of its output."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -12,7 +13,7 @@ from sqlqd.cli.output import Output
 from sqlqd.cli.selection import no_such
 from sqlqd.cli.session import Session
 from sqlqd.command.chronicle import Entry, NoJournal, entries
-from sqlqd.model import Record, State
+from sqlqd.model import Attempt, Record, State
 from sqlqd.moments import iso, local
 from sqlqd.printable import printable
 
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 _LOOK_AGAIN = 0.5
 _LAST_LOOKS = 2
-"""Looks at the journal after the job's end: its last record comes a moment later."""
+"""Looks at the journal after the job's end: its last record comes a moment later. As many are taken where
+it has run and the journal has nothing of it."""
 
 
 @click.command(short_help="What a job wrote and what became of it, from the journal.")
@@ -32,7 +34,8 @@ _LAST_LOOKS = 2
 def logs(session: Session, *, job: str, follow: bool, as_json: bool) -> None:
     """Show a job's records from the journal: its starts, its output, its failures and its end.
 
-    Where the journal cannot be read, or has nothing of it, shows the tail of its output that is kept.
+    Where the journal cannot be read, or has nothing of it, says so and shows the tail of its output that is
+    kept of each attempt that failed.
 
     Example: sqlqd logs --follow 8527e0
     """
@@ -50,11 +53,11 @@ def logs(session: Session, *, job: str, follow: bool, as_json: bool) -> None:
                 return
             if record is None:
                 raise Failed(no_such([job]))
-            tell(
-                f"{why}; members of groups systemd-journal and adm may read all. What is kept of its output:"
-            )
-            for line in _kept(record):
-                output.line(line)
+            kept = list(_kept(record))
+            then = "What is kept of its output:" if kept else "Nothing is kept of its output"
+            tell(f"{why}; members of groups systemd-journal and adm may read all. {then}")
+            for tail in kept:
+                _tail(output, record, tail, as_json=as_json)
 
 
 def _print(store: "Store", job_id: str, output: Output, *, follow: bool, as_json: bool) -> int:
@@ -70,7 +73,8 @@ def _print(store: "Store", job_id: str, output: Output, *, follow: bool, as_json
         if not follow or looks == 0:
             return seen
         record = store.record(job_id)
-        looks -= record is None or record.state in (State.DEAD, State.DONE)
+        if record is None or record.state in (State.DEAD, State.DONE) or (record.attempts and not seen):
+            looks -= 1
         clock.pause(_LOOK_AGAIN)
 
 
@@ -81,10 +85,25 @@ def _one(output: Output, entry: Entry, *, as_json: bool) -> None:
         output.line(f"{local(entry.at)}  {printable(entry.message)}")
 
 
-def _kept(record: Record) -> Iterator[str]:
-    for attempt in record.history:
-        yield f"attempt {attempt.number}:"
-        yield from (f"  {printable(line)}" for line in attempt.error.rstrip("\n").split("\n"))
-    last = record.last_error
-    if last is not None and not any(attempt.error.startswith(last[:200]) for attempt in record.history):
-        yield from (printable(line) for line in last.rstrip("\n").split("\n"))
+def _kept(record: Record) -> Iterator[Attempt | str]:
+    """What the database has: the end of each attempt that failed, and more of the last one's."""
+    attempts, last = list(record.history), record.last_error
+    if last is not None and attempts and last.split("\n", 1)[0] == attempts[-1].error.split("\n", 1)[0]:
+        attempts[-1], last = replace(attempts[-1], error=last), None
+    yield from attempts
+    if last is not None:
+        yield last
+
+
+def _tail(output: Output, record: Record, tail: Attempt | str, *, as_json: bool) -> None:
+    said = tail if isinstance(tail, str) else tail.error
+    attempt = None if isinstance(tail, str) else tail
+    if as_json:
+        at = None if attempt is None else iso(attempt.ended_at)
+        number = None if attempt is None else attempt.number
+        output.json({"timestamp": at, "job_id": record.id, "attempt": number, "message": said})
+        return
+    if attempt is not None:
+        output.line(f"attempt {attempt.number}:")
+    for line in said.rstrip("\n").split("\n"):
+        output.line(f"{'' if attempt is None else '  '}{printable(line)}")

@@ -15,6 +15,7 @@ from sqlqd.cli.selection import no_such, read_ids
 from sqlqd.cli.session import Session
 from sqlqd.model import Record, Selection, State
 from sqlqd.printable import printable
+from sqlqd.store.failures import StoreBusy
 from sqlqd.units import spell
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.2
 """Seconds between two looks: a short job is not waited for longer than it takes, a long one costs nothing."""
+
+_PAUSE_PER_LOOK = 10.0
+"""A pause is so much longer than the look before it: waiting for very many takes little of a processor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,43 +47,58 @@ class End:
 def wait(session: Session, *, ids: tuple[str, ...], timeout: float | None, as_json: bool) -> int:
     """Wait until these jobs have ended. Exits 0 if all are done, 1 if one died, was cancelled or is unknown.
 
-    IDs may be cut to their first 6 characters or more; - reads them from standard input. A job of a queue
-    that keeps no records is taken for done when it is gone.
+    IDs may be cut to their first 6 characters or more; - reads them from standard input. One that was there
+    and is gone without a record is done: its queue keeps none. Whoever comes only then finds it unknown.
 
     Example: sqlqd wait "$(sqlqd enqueue mail hello)" --timeout 5min && echo sent
     """
     given = read_ids(ids)
     with session.store() as store:
-        return await_jobs(store, given, timeout=timeout, as_json=as_json)
+        found, unknown = _resolved(store, given)
+        if unknown:
+            tell(no_such(unknown))
+        return await_jobs(store, found, unknown=unknown, timeout=timeout, as_json=as_json)
 
 
-def await_jobs(store: "Store", given: Sequence[str], *, timeout: float | None, as_json: bool) -> int:
-    """Wait for jobs by their ids or prefixes: the exit status."""
-    found, unknown = _resolved(store, given)
+def await_jobs(
+    store: "Store", jobs: Sequence[str], *, unknown: Sequence[str] = (), timeout: float | None, as_json: bool
+) -> int:
+    """Wait for jobs that were there once: the exit status. Raises StoreError."""
+    awake = clock.SystemClock().awake
+    limit = awake() + (math.inf if timeout is None else timeout)
     ends = [End(each, "unknown") for each in unknown]
-    if unknown:
-        tell(no_such(unknown))
+    waiting = dict.fromkeys(jobs)
+    pause = _FIRST_PAUSE
     with Output() as output:
         for end in ends:
             _told(output, end, as_json=as_json)
-        awake = clock.SystemClock().awake
-        limit = awake() + (math.inf if timeout is None else timeout)
-        pause = _FIRST_PAUSE
-        while found:
-            fresh = [end for end in (_end(store, each) for each in found) if end is not None]
+        while True:
+            began = awake()
+            fresh = _look(store, list(waiting))
             for end in fresh:
                 _told(output, end, as_json=as_json)
+                del waiting[end.id]
             ends += fresh
-            over = {end.id for end in fresh}
-            found = [each for each in found if each not in over]
-            output.flush()
-            if found and awake() >= limit:
-                _give_up(found, timeout or 0.0)
+            if not waiting:
+                break
+            if awake() >= limit:
+                _give_up(list(waiting), timeout or 0.0)
                 return exits.TIMED_OUT
-            if found:
-                pause = _FIRST_PAUSE if fresh else min(pause * 1.5, _LONGEST_PAUSE)
-                clock.pause(min(pause, max(0.0, limit - awake())))
+            output.flush()
+            pause = _FIRST_PAUSE if fresh else min(pause * 1.5, _LONGEST_PAUSE)
+            took = awake() - began
+            clock.pause(min(max(pause, _PAUSE_PER_LOOK * took), max(0.0, limit - awake())))
     return exits.OK if all(end.outcome == "done" for end in ends) else exits.FAILED
+
+
+def _look(store: "Store", jobs: Sequence[str]) -> list[End]:
+    """Those that have ended. One where others keep the database locked tells nothing."""
+    try:
+        # Of a file that was put aside nothing more would come.
+        store.check_file()
+        return [end for each in store.not_live(jobs) if (end := _end(store, each)) is not None]
+    except StoreBusy:
+        return []
 
 
 def _resolved(store: "Store", given: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -96,7 +115,7 @@ def _resolved(store: "Store", given: Iterable[str]) -> tuple[list[str], list[str
 
 
 def _end(store: "Store", job_id: str) -> End | None:
-    """How it ended; None: it has not."""
+    """How one that was not live has ended; None: it lives again."""
     job: Record | None = next(store.find(Selection(ids=(job_id,))), None)
     if job is None:
         # It was there: one that died or was cancelled leaves a record, so it is done.

@@ -1,12 +1,16 @@
 """What the journal has of one job, as journalctl tells it: a record at a time, whatever their number."""
 
 import json
+import math
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 _JOURNALCTL = ("journalctl", "--quiet", "--all", "--no-pager", "--output=json")
 _FIELD = "SQLQD_"
+_LEVELS = {"3": "error", "4": "warning", "5": "info", "6": "info", "7": "debug"}
+_WHOLE = frozenset({"attempt", "count", "exit_code", "pid", "worker", "worker_pid"})
+"""Fields that are whole numbers; in the journal everything is text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +20,8 @@ class Entry:
     at: float
     """Unix seconds."""
     message: str
-    fields: dict[str, str]
-    """By their names outside the journal."""
+    fields: dict[str, str | int | float]
+    """As the log has them outside the journal, its level among them."""
     cursor: str
     """Where it stands: what comes later is asked for by it."""
 
@@ -53,12 +57,25 @@ def _entry(line: bytes) -> Entry | None:
         cursor = str(raw["__CURSOR"])
     except (ValueError, KeyError, TypeError):
         return None
-    fields = {
+    level = {"level": _LEVELS.get(_text(raw.get("PRIORITY")), "info")}
+    ours = {
         name.removeprefix(_FIELD).lower(): _text(value)
         for name, value in raw.items()
         if name.startswith(_FIELD)
     }
+    fields = {name: _plain(name, value) for name, value in (level | ours).items()}
     return Entry(at, _text(raw.get("MESSAGE")), fields, cursor)
+
+
+def _plain(name: str, value: str) -> str | int | float:
+    try:
+        if name in _WHOLE:
+            return int(value)
+        if name.endswith("_seconds") and math.isfinite(seconds := float(value)):
+            return seconds
+    except ValueError:
+        return value
+    return value
 
 
 def _text(value: object) -> str:

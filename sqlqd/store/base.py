@@ -205,6 +205,10 @@ class Store(Protocol):
         """
         ...
 
+    def not_live(self, ids: Sequence[str]) -> list[str]:
+        """Those of these ids that no live job has, in their order; cheap for thousands."""
+        ...
+
     def record(self, id_or_prefix: str) -> Record | None:
         """One job, whole, with its history. Raises StoreError where a prefix fits several."""
         ...

@@ -3,8 +3,9 @@ nothing is sorted. What is due first is merged from the parts of the index that 
 """
 
 import heapq
+import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, groupby, islice
 from typing import NamedTuple
@@ -25,6 +26,9 @@ from sqlqd.store.selecting import (
     page,
     places,
 )
+
+_NAMED_AT_ONCE = 1000
+"""Ids that one statement is given: reading them keeps no log from being cleared for long."""
 
 _IN_MEMORY = 10_000
 """Rows that are known by their numbers at once, over all parts that are merged."""
@@ -83,6 +87,11 @@ WHERE locked_by IS NULL AND queue >= x'' ORDER BY queue, priority DESC, run_at, 
 """
 
 
+_NOT_LIVE = """
+SELECT value FROM json_each(?) AS named WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE id = named.value)
+"""
+
+
 class _Part(NamedTuple):
     """Waiting jobs that stand in the index as they are due."""
 
@@ -104,6 +113,15 @@ def find(database: Database, selection: Selection, order: Order) -> Iterator[Rec
     else:
         found = _by_arrival(database, selection, newest_first=order is Order.NEWEST)
     return islice(found, LAST_ROW if selection.limit is None else min(selection.limit, LAST_ROW))
+
+
+def not_live(database: Database, ids: Sequence[str]) -> list[str]:
+    """Those of these ids that no live job has, in their order."""
+    found: list[str] = []
+    for first in range(0, len(ids), _NAMED_AT_ONCE):
+        named = json.dumps(ids[first : first + _NAMED_AT_ONCE])
+        found += (job_id for (job_id,) in _all(database, _NOT_LIVE, named))
+    return found
 
 
 def _by_ids(database: Database, selection: Selection) -> Iterator[Record]:

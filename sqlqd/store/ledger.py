@@ -14,6 +14,9 @@ SLOT = 300
 KEPT_ATTEMPTS = 50
 """Of one job, the newest: however often it may try."""
 
+CANCELLED_KEPT = 86_400.0
+"""Seconds for which a cancelled job's record is kept at least: without one it would pass for done."""
+
 _LONGEST_REASON = 1000
 _LONGEST_TAIL = 1000
 """Characters of its output that each attempt is remembered by; of the last one all that was kept is there."""
@@ -82,9 +85,10 @@ def record_end(database: Database, claim: "Claim", ended: str, outcome: "Outcome
     job = claim.job
     if job.attempts > 1 or job.crashes or job.last_error is not None:
         database.run(sql.FORGET_ATTEMPTS, (job.id,))
-    if claim.keep_done > 0:
+    keep = max(claim.keep_done, CANCELLED_KEPT) if ended == "cancelled" else claim.keep_done
+    if keep > 0:
         duration, code = (outcome.duration, outcome.code) if outcome else (now - claim.claimed_at, None)
         database.run(
             sql.INSERT_DONE,
-            (job.id, job.queue, job.key, job.attempts, now, ended, duration, code, now + claim.keep_done),
+            (job.id, job.queue, job.key, job.attempts, now, ended, duration, code, now + keep),
         )

@@ -3,13 +3,10 @@
 from sqlqd.model import Ask, Bury, Cancel, Claim, Done, Release, Retry, Verdict
 from sqlqd.store import statements as sql
 from sqlqd.store.database import Database
-from sqlqd.store.ledger import bury, count
+from sqlqd.store.ledger import CANCELLED_KEPT, bury, count
 
 KILLED = "killed"
 """Why a job is dead, or an attempt of it failed, that a person ended."""
-
-_KEPT = 86_400.0
-"""Seconds for which the record of a cancelled job is kept where its queue's own rule is not known."""
 
 _PUT = """
 INSERT INTO sqlqd_requests (job_id, token, what, asked_at)
@@ -72,7 +69,7 @@ def end(database: Database, rowid: int, queue: str, ask: Ask | None, now: float)
 def cancel(database: Database, rowid: int, queue: str, now: float) -> None:
     """Take a job away, with a record of it."""
     database.insist_on_sync()
-    database.run(_RECORD_CANCELLED, (rowid, now, now + _KEPT))
+    database.run(_RECORD_CANCELLED, (rowid, now, now + CANCELLED_KEPT))
     database.run(_FORGET_ATTEMPTS, (rowid,))
     database.run(sql.DELETE_ROW, (rowid,))
     count(database, queue, "cancelled", now)

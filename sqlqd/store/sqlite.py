@@ -311,6 +311,10 @@ class SqliteStore:
         """The jobs of a selection, without their histories; read as they are asked for."""
         return finding.find(self._database, selection, order)
 
+    def not_live(self, ids: Sequence[str]) -> list[str]:
+        """Those of these ids that no live job has, in their order."""
+        return finding.not_live(self._database, ids)
+
     def record(self, id_or_prefix: str) -> Record | None:
         """One job, whole, with its history. Raises StoreError where a prefix fits several."""
         return survey.record(self._database, id_or_prefix)

@@ -2,14 +2,20 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
-from sqlqd.model import Bury, Cancel, Done, Verdict
+from sqlqd.cli.wait import await_jobs
+from sqlqd.identity import open_files
+from sqlqd.model import Bury, Cancel, Done, NewJob, Retry, Selection, Verdict
+from tests.support.daemon import until
 from tests.support.shell import SQLQD, Desk
 
 
@@ -52,29 +58,112 @@ def test_documents_tell_how_each_ended(desk: Desk) -> None:
     ]
 
 
-def test_it_comes_back_soon_after_the_end_also_without_a_record(desk: Desk) -> None:
-    desk.config.write_text(desk.config.read_text() + '[queues.forgets]\ncommand = "cat"\nkeep_done = "0s"\n')
-    job = desk.enqueue("forgets")
-    with subprocess.Popen([SQLQD, "wait", job], env=desk.environment()) as waiting:
-        # Long enough for it to have seen the job, or it would not know it.
-        time.sleep(1.0)
-        assert waiting.poll() is None
-        desk.settle("forgets", Done())
-        assert waiting.wait(20) == 0
-    assert desk.run("show", job).code == 1
-    assert desk.run("wait", job).code == 1
+@pytest.fixture
+def forgetful(desk: Desk) -> Desk:
+    """With a queue that keeps no records of what is done."""
+    more = '[queues.forgets]\ncommand = "cat"\nkeep_done = "0s"\n'
+    desk.config.write_text(desk.config.read_text() + more)
+    return desk
 
 
-def test_without_a_journal_the_kept_tail_is_shown(desk: Desk, tmp_path: Path) -> None:
-    dead = ended(desk, Bury("exit 7"))
+@contextmanager
+def waiting(desk: Desk, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """One that has the database open, and waits."""
+    line = [SQLQD, *words]
+    with subprocess.Popen(
+        line, env=desk.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            until(lambda: process.poll() is not None or has_open(process.pid, "queue.db-shm"), "it waits")
+            assert process.poll() is None
+            yield process
+        finally:
+            process.kill()
+
+
+def has_open(pid: int, name: str) -> bool:
+    """Whether a process has a file of that name open."""
+    return any(link.readlink().name == name for link, _ in open_files(pid))
+
+
+def test_it_comes_back_soon_after_the_end(desk: Desk) -> None:
+    job = desk.enqueue("mail")
+    with waiting(desk, "wait", job) as process:
+        desk.settle("mail", Done())
+        assert process.wait(20) == 0
+
+
+def test_one_that_was_there_and_left_no_record_is_done(forgetful: Desk) -> None:
+    job = forgetful.enqueue("forgets")
+    forgetful.settle("forgets", Done())
+    with closing(forgetful.store()) as store:
+        assert await_jobs(store, [job], timeout=0, as_json=False) == 0
+    result = forgetful.run("wait", job)
+    assert (result.code, "no such job" in result.err) == (1, True)
+
+
+def test_one_that_was_cancelled_never_passes_for_done(forgetful: Desk) -> None:
+    forgetful.enqueue("forgets")
+    job = forgetful.settle("forgets", Cancel())
+    with closing(forgetful.store()) as store:
+        assert await_jobs(store, [job], timeout=0, as_json=False) == 1
+
+
+def test_the_id_is_printed_before_the_wait_and_ctrl_c_ends_that(desk: Desk) -> None:
+    with waiting(desk, "enqueue", "mail", "--wait") as process:
+        assert process.stdout is not None
+        job = process.stdout.readline().strip()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+    assert [one["id"] for one in desk.jobs()] == [job]
+
+
+def test_one_whose_database_was_put_aside_gives_up(desk: Desk) -> None:
+    job = desk.enqueue("mail")
+    with waiting(desk, "wait", job) as process:
+        other = desk.directory / "other.db"
+        other.touch()
+        other.rename(desk.database)
+        assert process.wait(20) == 1
+        assert "is no longer the file that was opened" in process.communicate()[1]
+
+
+def test_thousands_are_waited_for_with_little_work(desk: Desk) -> None:
+    with closing(desk.store()) as store:
+        jobs = [added.id for added in store.enqueue([NewJob("mail")] * 3000)]
+        before = time.process_time()
+        assert await_jobs(store, jobs, timeout=1.0, as_json=False) == 124
+        assert time.process_time() - before < 0.5
+        store.cancel(Selection(queue="mail"))
+        assert await_jobs(store, jobs, timeout=30.0, as_json=False) == 1
+
+
+@pytest.fixture
+def without_journal(desk: Desk, tmp_path: Path) -> dict[str, str]:
+    """An environment in which there is no journalctl."""
     nothing = tmp_path / "bin"
     nothing.mkdir()
-    env = desk.environment(PATH=os.fspath(nothing))
-    result = desk.run("logs", dead, env=env)
-    assert result.code == 0
-    assert "exit 7" in result.out
+    return desk.environment(PATH=os.fspath(nothing))
+
+
+def test_without_a_journal_the_kept_tail_is_shown(desk: Desk, without_journal: dict[str, str]) -> None:
+    desk.enqueue("mail")
+    desk.settle("mail", Retry(0.0, "exit 6\nbusy"))
+    dead = desk.settle("mail", Bury("exit 7\nno route"))
+    result = desk.run("logs", dead, env=without_journal)
+    assert (result.code, result.out.split()) == (
+        0,
+        ["attempt", "1:", "exit", "6", "busy", "attempt", "2:", "exit", "7", "no", "route"],
+    )
     assert "journalctl cannot be started: no such file" in result.err
-    assert desk.run("logs", "f" * 32, env=env).code == 1
+    documents = desk.run("logs", "--json", dead, env=without_journal).json_lines
+    assert [(one["attempt"], one["message"]) for one in documents] == [
+        (1, "exit 6\nbusy"),
+        (2, "exit 7\nno route"),
+    ]
+    assert desk.run("logs", "f" * 32, env=without_journal).code == 1
+    done = ended(desk, Done())
+    assert "Nothing is kept of its output" in desk.run("logs", done, env=without_journal).err
 
 
 JOURNALCTL = """#!{python}
@@ -84,7 +173,8 @@ assert sys.argv[-1] == "SQLQD_JOB_ID={job}", sys.argv
 if not any(word.startswith("--after-cursor") for word in sys.argv):
     for number, message in enumerate(["mail started", [104, 255], "mail done"]):
         print(json.dumps({{"__REALTIME_TIMESTAMP": "1800000000000000", "__CURSOR": f"c{{number}}",
-            "MESSAGE": message, "SQLQD_EVENT": "job.output", "SQLQD_JOB_ID": "{job}"}}))
+            "MESSAGE": message, "PRIORITY": "4", "SQLQD_EVENT": "job.output", "SQLQD_JOB_ID": "{job}",
+            "SQLQD_ATTEMPT": "1", "SQLQD_DURATION_SECONDS": "0.25", "SQLQD_QUEUE": "7"}}))
 """
 
 
@@ -106,4 +196,24 @@ def test_the_journals_records_are_shown_and_followed_to_the_end(
         "mail done",
     ]
     document = json.loads(desk.run("logs", *follow, "--json", job, env=env).out.splitlines()[0])
-    assert (document["event"], document["job_id"], document["message"]) == ("job.output", job, "mail started")
+    assert document == {
+        "timestamp": "2027-01-15T08:00:00.000Z",
+        "level": "warning",
+        "event": "job.output",
+        "job_id": job,
+        "attempt": 1,
+        "duration_seconds": 0.25,
+        "queue": "7",
+        "message": "mail started",
+    }
+
+
+def test_following_ends_where_the_journal_keeps_silent_of_a_job_that_runs(desk: Desk, tmp_path: Path) -> None:
+    job = desk.enqueue("mail")
+    desk.claim("mail")
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "journalctl").symlink_to("/bin/true")
+    result = desk.run("logs", "--follow", job, env=desk.environment(PATH=os.fspath(folder)))
+    assert result.code == 0
+    assert "no records of it that you may read" in result.err

@@ -317,6 +317,9 @@ class Edge:
     def find(self, selection: Selection, *, order: Order = Order.OLDEST) -> Iterator[Record]:
         return self._store.find(selection, order=order)
 
+    def not_live(self, ids: Sequence[str]) -> list[str]:
+        return self._store.not_live(ids)
+
     def record(self, id_or_prefix: str) -> Record | None:
         return self._store.record(id_or_prefix)
 

@@ -165,7 +165,7 @@ class Ledger:
                 hold(claim.token in self.succeeded, f"{job.id} is done and never succeeded")
                 self._end(job, "done", claim.keep_done)
             case Cancel():
-                self._end(job, "cancelled", claim.keep_done)
+                self._end(job, "cancelled", max(claim.keep_done, 86_400.0))
             case Bury():
                 job.place = Place.DEAD
             case Retry(at, _):

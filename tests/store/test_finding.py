@@ -67,3 +67,13 @@ def test_by_priority_of_one_queue_is_how_it_is_claimed(store: Store, clock: TwoH
 @pytest.mark.parametrize("order", list(Order))
 def test_nothing_is_found_where_nothing_is(store: Store, order: Order) -> None:
     assert found(store, order) == []
+
+
+def test_those_that_live_no_longer_are_told_in_the_order_of_their_names(store: Store) -> None:
+    dead, done = add(store), add(store)
+    store.settle(claimed(store), Bury("no"))
+    store.settle(claimed(store), Done())
+    live = [one.id for one in store.enqueue([NewJob("mail")] * 2500)]
+    claimed(store)
+    assert store.not_live([*live[:1200], dead, *live[1200:], "unknown", done]) == [dead, "unknown", done]
+    assert store.not_live([]) == []

@@ -45,6 +45,12 @@ def test_done_leaves_none_where_none_is_wanted(store: Store) -> None:
     assert store.record(job_id) is None
 
 
+def test_what_was_cancelled_leaves_one_all_the_same(store: Store) -> None:
+    job_id = add(store)
+    store.settle(claimed(store, Rules("mail", keep_done=0.0)), Cancel())
+    assert seen(store, job_id).outcome == "cancelled"
+
+
 def test_an_id_that_comes_again_has_its_newest_record(store: Store) -> None:
     for _ in range(2):
         add(store, id="again")

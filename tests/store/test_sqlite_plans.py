@@ -161,6 +161,7 @@ def test_find_walks_in_order_without_sorting(connection: apsw.Connection, tmp_pa
         list(store.find(Selection(queue="mail", limit=5), order=order))
         list(store.find(Selection(limit=5000), order=order))
     list(store.find(Selection(ids=("abcdef",))))
+    store.not_live(["abcdef"])
     selects = {text: bound for text, bound in used.items() if text.lstrip().startswith("SELECT")}
     assert len(selects) >= 12
     for text, bound in selects.items():
