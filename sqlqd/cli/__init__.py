@@ -15,20 +15,20 @@ VERBS = {
     "init": "sqlqd.cli.setup:init",
     "check": "sqlqd.cli.check:check",
     "enqueue": "sqlqd.cli.enqueue:enqueue",
+    "wait": "sqlqd.cli.wait:wait",
+    "schedules": "sqlqd.cli.schedules:schedules",
+    "trigger": "sqlqd.cli.schedules:trigger",
     "status": "sqlqd.cli.status:status",
     "list": "sqlqd.cli.inspect:list_",
     "show": "sqlqd.cli.inspect:show",
     "why": "sqlqd.cli.why:why",
     "logs": "sqlqd.cli.logs:logs",
-    "wait": "sqlqd.cli.wait:wait",
     "retry": "sqlqd.cli.change:retry",
     "cancel": "sqlqd.cli.change:cancel",
     "kill": "sqlqd.cli.change:kill",
     "purge": "sqlqd.cli.change:purge",
     "pause": "sqlqd.cli.pause:pause",
     "resume": "sqlqd.cli.pause:resume",
-    "schedules": "sqlqd.cli.schedules:schedules",
-    "trigger": "sqlqd.cli.schedules:trigger",
     "doctor": "sqlqd.cli.doctor:doctor",
     "health": "sqlqd.cli.health:health",
     "metrics": "sqlqd.cli.metrics:metrics",
@@ -36,6 +36,19 @@ VERBS = {
     "schema": "sqlqd.cli.setup:schema",
 }
 """Each verb and where it is; in the order of `sqlqd --help`."""
+
+CHAPTERS = {
+    "run": "The daemon and its configuration",
+    "enqueue": "Adding jobs",
+    "status": "Seeing what goes on",
+    "retry": "Changing it",
+    "doctor": "Looking after the installation",
+}
+"""What the verbs from this one on are for, as `sqlqd --help` has it."""
+
+_CLOSING = """
+Each verb's --help has an example. A job's ID may be cut to its first 6 characters or more. DUR is in seconds,
+or as systemd spells it: 90, 250ms, "1h 30min", 7d."""
 
 
 def _where_options() -> list[click.Option]:
@@ -71,6 +84,19 @@ class _Verbs(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(VERBS)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The verbs, by chapters."""
+        told: dict[str, list[tuple[str, str]]] = {}
+        chapter, width = "", max(map(len, VERBS))
+        for name in VERBS:
+            chapter = CHAPTERS.get(name, chapter)
+            command = self.get_command(ctx, name)
+            if command is not None:
+                told.setdefault(chapter, []).append((name.ljust(width), command.get_short_help_str(67)))
+        for chapter, verbs in told.items():
+            with formatter.section(chapter):
+                formatter.write_dl(verbs)
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - as above
         if cmd_name not in VERBS:
             return None
@@ -86,6 +112,7 @@ class _Verbs(click.Group):
 @click.group(
     cls=_Verbs,
     params=_where_options(),
+    epilog=_CLOSING,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
 @click.version_option(VERSION, prog_name="sqlqd", message="%(prog)s %(version)s")

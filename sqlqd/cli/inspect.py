@@ -43,7 +43,7 @@ def list_(session: Session, /, *, which: tuple[str, ...], order: str, as_json: b
     Live jobs come before dead ones, and these before ended ones; --order due lists live ones alone: those
     that run, then the one that is due first; --order priority the same, by priority before that.
 
-    Example: sqlqd list fetch --state dead --newer-than 1h --order newest --limit 20
+    Example: sqlqd list fetch --state dead --newer-than 1h --order newest
     """
     with session.store() as store:
         wanted = _wanted(session, store, which, options, Order(order))

@@ -26,7 +26,7 @@ _LAST_LOOKS = 2
 it has run and the journal has nothing of it."""
 
 
-@click.command(short_help="What a job wrote and what became of it, from the journal.")
+@click.command(short_help="Show what a job wrote and what became of it.")
 @click.argument("job", metavar="ID", callback=values.text)
 @click.option("-f", "--follow", is_flag=True, help="Go on until the job has ended.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document a line.")

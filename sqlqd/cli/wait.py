@@ -39,7 +39,7 @@ class End:
     exit_code: int | None = None
 
 
-@click.command(short_help="Until jobs have ended; their exit status says how.")
+@click.command(short_help="Wait until jobs have ended; the exit status says how.")
 @click.argument("ids", nargs=-1, required=True, metavar="ID... | -")
 @click.option("--timeout", callback=values.duration, metavar="DUR", help="Exit 124 after so long.")
 @click.option("--json", "as_json", is_flag=True, help="A document for each job as it ends.")
@@ -50,7 +50,7 @@ def wait(session: Session, *, ids: tuple[str, ...], timeout: float | None, as_js
     IDs may be cut to their first 6 characters or more; - reads them from standard input. One that was there
     and is gone without a record is done: its queue keeps none. Whoever comes only then finds it unknown.
 
-    Example: sqlqd wait "$(sqlqd enqueue mail hello)" --timeout 5min && echo sent
+    Example: sqlqd wait 8527e0 77ab01 --timeout 5min && echo both are done
     """
     given = read_ids(ids)
     with session.store() as store:

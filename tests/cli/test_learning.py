@@ -10,7 +10,7 @@ import click
 import pytest
 
 from scripts.manual import page
-from sqlqd.cli import VERBS, sqlqd
+from sqlqd.cli import CHAPTERS, VERBS, sqlqd
 from tests.support.shell import SQLQD, Desk
 
 ROOT = Path(__file__).parents[2]
@@ -25,6 +25,16 @@ def test_every_verb_has_an_example_that_begins_as_it_is_typed(verb: str) -> None
     words = examples[0].split()
     assert any("sqlqd" in word for word in words[1:4])
     assert verb in examples[0]
+    # As it is shown, on one line of 80 columns: what is taken from there must work.
+    assert "\n" not in examples[0]
+    assert len(examples[0]) <= 76
+
+
+def test_verbs_stand_in_chapters_and_words_are_explained(desk: Desk) -> None:
+    told = desk.good("--help").out
+    assert all(f"{chapter}:\n  {first} " in told for first, chapter in CHAPTERS.items())
+    assert all(f"\n  {verb} " in told for verb in VERBS)
+    assert '90, 250ms, "1h 30min", 7d' in " ".join(told.split())
 
 
 def test_the_manual_page_is_what_the_verbs_say() -> None:
@@ -68,3 +78,17 @@ def test_each_shell_gets_its_script(desk: Desk, shell: str) -> None:
     done = subprocess.run([SQLQD], env=env, capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 0
     assert "_SQLQD_COMPLETE" in done.stdout
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash to ask")
+def test_bash_itself_offers_names_by_its_script(desk: Desk) -> None:
+    env = desk.environment(PATH=f"{Path(SQLQD).parent}:{os.environ['PATH']}")
+    asked = (
+        'eval "$(_SQLQD_COMPLETE=bash_source sqlqd)"; COMP_WORDS=(sqlqd enqueue m); COMP_CWORD=2; '
+        '_sqlqd_completion sqlqd; echo "${COMPREPLY[*]}"; complete -p sqlqd'
+    )
+    done = subprocess.run(
+        ["bash", "-c", asked], env=env, capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (done.stdout.splitlines()[0], done.stderr) == ("mail", "")
+    assert done.stdout.splitlines()[1].endswith(" _sqlqd_completion sqlqd")

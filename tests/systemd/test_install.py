@@ -110,6 +110,14 @@ def test_one_command_makes_a_service_for_the_members_of_its_group(fresh: Machine
         carried.split()
     )
     assert "sqlqd cannot run" in fresh.good("journalctl", "--list-catalog")
+    shells = (
+        "bash-completion/completions/sqlqd",
+        "zsh/site-functions/_sqlqd",
+        "fish/vendor_completions.d/sqlqd.fish",
+    )
+    for name in shells:
+        assert "_SQLQD_COMPLETE" in fresh.good("cat", f"/usr/local/share/{name}", user="mallory")
+    assert "enqueue" in fresh.good("cat", "/usr/local/share/man/man1/sqlqd.1", user="mallory")
 
     configure(fresh)
     assert output(fresh, fresh.good("sqlqd", "enqueue", "sleeper", "0", user="alice"))[:2] == [
@@ -215,11 +223,14 @@ def test_a_service_of_ones_own_needs_no_root(fresh: Machine) -> None:
     own(os.fspath(INSTALLER), "--user")
     assert own("systemctl", "--user", "is-active", "sqlqd") == "active"
     assert "/home/alice/.local/state/sqlqd/queue.db" in own(*sqlqd, "status")
+    assert "enqueue" in own("cat", "/home/alice/.local/share/man/man1/sqlqd.1")
+    assert "_SQLQD_COMPLETE" in own("cat", "/home/alice/.local/share/bash-completion/completions/sqlqd")
     job = own(*sqlqd, "enqueue", "hello", "alice")
     until(lambda: '"state": "done"' in own(*sqlqd, "show", "--json", job), "it runs")
     own(os.fspath(INSTALLER), "--user", "--remove")
     assert fresh.run("systemctl", "--user", "cat", "sqlqd", user="alice", env=env).returncode != 0
     own("test", "-e", "/home/alice/.local/state/sqlqd/queue.db")
+    assert own("find", "/home/alice/.local/share", "-name", "*sqlqd*") == ""
     fresh.good("systemctl", "stop", f"user@{uid}")
 
 
