@@ -1,6 +1,8 @@
 """The recipes of the documentation, as they stand there, on a machine that systemd runs."""
 
+import json
 import re
+import shlex
 from collections.abc import Iterator
 
 import pytest
@@ -12,119 +14,173 @@ from tests.support.service import Service
 TEXT = (SOURCES / "docs" / "recipes.md").read_text(encoding="utf-8")
 SECTIONS = {part.split("\n", 1)[0]: part for part in TEXT.split("\n## ")[1:]}
 FILES = re.compile(r"^`(/[^`]+)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PLACES = ("/usr/local/bin", "/srv")
+UNIT = ".service", ".path", ".timer"
 
-QUEUES = """
-[queues.inbox]
-command = 'cat -- "$SQLQD_PAYLOAD" && rm -- "$SQLQD_PAYLOAD"'
-timeout = "1min"
+OTHER_QUEUES = """
 [queues.unit-failed]
 command = 'echo "failed: $(cat)"'
-timeout = "1min"
 [queues.hook]
 command = "cat"
-timeout = "1min"
-[queues.secret]
-command = 'cat "$CREDENTIALS_DIRECTORY/smtp-password"'
-timeout = "1min"
+max_waiting = 1
+[queues.report]
+command = "echo reported"
 [queues.dies]
 command = "exit 7"
 max_attempts = 1
-timeout = "1min"
+[queues.later]
+command = "cat"
+[queues.forgets]
+command = "cat"
+keep_done = "0s"
 """
+"""What the recipes leave to whoever follows them."""
+
+PROGRAMS = {
+    "import": '#!/bin/sh\necho "imports $(cat -- "$1")"\n',
+    "send": '#!/bin/sh\necho "sends with $(cat -- "$2")"\n',
+    "alert": '#!/bin/sh\n[ ! -e /srv/nobody-listens ] || exit 1\n{ echo "$1"; cat; } >>/srv/alerts\n',
+}
+"""Stand-ins for the programs that the recipes take for given."""
+
+
+def block(section: str, language: str) -> str:
+    """All that a section has in blocks of this language."""
+    return "".join(re.findall(rf"^```{language}\n(.*?)^```$", SECTIONS[section], re.MULTILINE | re.DOTALL))
+
+
+def commands(section: str) -> list[str]:
+    """The lines that a section has people type, without comments."""
+    lines = re.findall(r"^    (?! )(.*)", re.sub(r"```.*?```", "", SECTIONS[section], flags=re.DOTALL), re.M)
+    return [re.sub(r"\s+# .*", "", line) for line in lines]
 
 
 @pytest.fixture
-def follow(service: Service) -> Iterator[Service]:
+def followed(service: Service) -> Iterator[Service]:
     """The service, with the queues of all recipes."""
-    service.start(QUEUES)
+    recipes = "".join(block(section, "toml") for section in SECTIONS)
+    service.start(f'[defaults]\ntimeout = "1min"\n{recipes}{OTHER_QUEUES}')
+    for name, text in PROGRAMS.items():
+        service.machine.write(f"/usr/local/bin/{name}", text, "0755")
     yield service
     for section in SECTIONS.values():
-        for path, _ in FILES.findall(section):
-            service.machine.run("systemctl", "disable", "--now", path.rsplit("/", 1)[1])
+        units = [path.rsplit("/", 1)[1] for path, _ in FILES.findall(section) if path.endswith(UNIT)]
+        if units:
+            service.machine.run("systemctl", "disable", "--now", *units)
 
 
-def put(service: Service, section: str) -> None:
-    """Write the files of a section, for this instance."""
+def follow(service: Service, section: str) -> None:
+    """Write the files of a section and type what it has people type, for this instance."""
     found = FILES.findall(SECTIONS[section])
     assert found
     for path, text in found:
-        named = text.replace("sqlqd enqueue", f"sqlqd -i {service.name} enqueue")
-        named = named.replace('"sqlqd", "enqueue"', f'"sqlqd", "-i", "{service.name}", "enqueue"')
         target = path.replace("sqlqd.service.d", f"{service.unit}.d")
-        service.machine.write(target, named, "0755" if "/bin/" in path else "0644")
+        service.machine.write(target, here(service, text), "0755" if "/bin/" in path else "0644")
     service.machine.good("systemctl", "daemon-reload")
+    for line in commands(section):
+        if line.startswith("sudo "):
+            service.machine.shell(line.removeprefix("sudo "))
+
+
+def here(service: Service, text: str) -> str:
+    """A recipe's text, for this instance."""
+    named = text.replace("sqlqd enqueue", f"sqlqd -i {service.name} enqueue")
+    named = named.replace('"sqlqd", "enqueue"', f'"sqlqd", "-i", "{service.name}", "enqueue"')
+    return re.sub(r"/var/lib/sqlqd\b(?!-)", service.home, named)
 
 
 def output(service: Service, queue: str) -> str:
     return service.record("job.output", queue=queue)["line"]
 
 
-def test_files_that_are_dropped_become_jobs(follow: Service) -> None:
-    machine = follow.machine
-    machine.shell("mkdir -p /srv/inbox /srv/accepted; chown sqlqd /srv/inbox /srv/accepted")
-    put(follow, "A folder in which files are dropped")
-    machine.good("systemctl", "enable", "--now", "inbox.path")
-    machine.write("/srv/a file", "from the file")
-    machine.shell("chown sqlqd '/srv/a file'; mv '/srv/a file' /srv/inbox/")
-    assert output(follow, "inbox") == "from the file"
-    until(lambda: not machine.shell("ls /srv/inbox /srv/accepted | grep file || true"), "it is taken away")
-    assert machine.show("inbox.service", "Result")["Result"] == "success"
+def test_files_that_are_dropped_become_jobs(followed: Service) -> None:
+    follow(followed, "A folder in which files are dropped")
+    machine = followed.machine
+    drop = 'cat >"/srv/.new"; chown sqlqd /srv/.new; mv /srv/.new "$1"'
+    machine.shell(drop, "/srv/inbox/a file", stdin="from the file")
+    assert output(followed, "inbox") == "imports from the file"
+    left = "find /srv/inbox /srv/inbox-new /srv/inbox-accepted -mindepth 1"
+    until(lambda: not machine.shell(left), "it is taken away")
+    followed.sqlqd("pause", "inbox")
+    # As if a run had died once it had added a job, and another before it moved its file.
+    machine.shell(drop, "/srv/inbox-accepted/1-b", stdin="once")
+    added = followed.enqueue("inbox", "/srv/inbox-accepted/1-b", "--key", "1-b")
+    machine.shell("touch /srv/inbox-new/1-b /srv/inbox-new/2-c")
+    machine.shell(drop, "/srv/inbox/a file", stdin="the same name again")
+    until(lambda: len(followed.jobs("inbox")) == 2 and not machine.shell("ls /srv/inbox-new"), "both wait")
+    followed.sqlqd("resume", "inbox")
+    until(lambda: not machine.shell(left), "they are taken away")
+    assert [record["line"] for record in followed.records("job.output", job_id=added)] == ["imports once"]
+    assert followed.jobs() == []
+    assert machine.show("inbox.path", "ActiveState")["ActiveState"] == "active"
 
 
-def test_a_unit_that_fails_becomes_a_job(follow: Service) -> None:
-    put(follow, "A unit that failed")
-    machine = follow.machine
+def test_a_unit_that_fails_becomes_a_job(followed: Service) -> None:
+    follow(followed, "A unit that failed")
+    machine = followed.machine
+    on_failure = block("A unit that failed", "ini").rpartition("[Unit]\n")[2]
     machine.write(
-        "/run/systemd/system/breaks.service",
-        "[Unit]\nOnFailure=failed-job@%n.service\n[Service]\nExecStart=/bin/false\n",
+        "/run/systemd/system/breaks-at-night.service",
+        f"[Unit]\n{on_failure}[Service]\nExecStart=/bin/false\n",
     )
     machine.good("systemctl", "daemon-reload")
-    machine.run("systemctl", "start", "breaks")
-    assert output(follow, "unit-failed") == "failed: breaks.service"
+    machine.run("systemctl", "start", "breaks-at-night")
+    assert output(followed, "unit-failed") == "failed: breaks-at-night.service"
 
 
-def test_a_webhook_answers_once_the_job_is_on_disk(follow: Service) -> None:
-    put(follow, "A webhook")
-    machine = follow.machine
+POST = """
+import http.client, socket, sys
+sender = http.client.HTTPConnection("127.0.0.1", 8017, timeout=20)
+headers = dict(word.split("=") for word in sys.argv[2:])
+try:
+    sender.request("POST", sys.argv[1], sys.stdin.buffer.read() or None, headers)
+    sender.sock.shutdown(socket.SHUT_WR)
+    answer = sender.getresponse()
+except ConnectionRefusedError:
+    print()
+else:
+    print(answer.status, answer.read().decode() if answer.status == 202 else "")
+"""
+
+
+def test_a_webhook_answers_once_the_job_is_on_disk(followed: Service) -> None:
+    follow(followed, "A webhook")
+    machine = followed.machine
     machine.good("ip", "link", "set", "lo", "up")
     machine.good("systemctl", "start", "webhook")
 
-    def post(path: str, body: str) -> str:
-        script = """
-import sys, urllib.error, urllib.request
-address = "http://127.0.0.1:8017" + sys.argv[1]
-try:
-    answer = urllib.request.urlopen(address, sys.stdin.buffer.read(), timeout=20)
-    print(answer.status, answer.read().decode())
-except urllib.error.HTTPError as error:
-    print(error.code)
-except urllib.error.URLError:
-    print(0)
-"""
-        return machine.good("/usr/bin/python3", "-c", script, path, stdin=body)
+    def post(path: str, body: str, *headers: str) -> list[str]:
+        return machine.good("/usr/bin/python3", "-c", POST, path, *headers, stdin=body).split()
 
-    answer = until(lambda: post("/hook", "hello from the web").removeprefix("0"), "it listens")
-    status, job = answer.split()
+    status, job = until(lambda: post("/hook", "hello from the web"), "it listens")
     assert status == "202"
-    follow.record("job.finished", job_id=job)
-    assert output(follow, "hook") == "hello from the web"
-    assert post("/other", "x") == "404"
-    assert post("/hook", "x" * 70_000) == "413"
+    followed.record("job.finished", job_id=job)
+    assert output(followed, "hook") == "hello from the web"
+    assert post("/other", "x") == ["404"]
+    assert post("/hook", "", "Content-Length=65537") == ["413"]
+    assert post("/hook", "", "Content-Length=-1") == ["411"]
+    assert post("/hook", "", "Transfer-Encoding=chunked") == ["411"]
+    assert post("/hook", "the connection br", "Content-Length=20") == ["400"]
+    assert post("/hook", "\0") == ["400"]
+    followed.sqlqd("pause", "hook")
+    assert post("/hook", "waits")[0] == "202"
+    assert post("/hook", "one too many") == ["503"]
+    assert [job["state"] for job in followed.jobs("hook")] == ["ready"]
 
 
-def test_a_credential_is_for_commands_alone(follow: Service) -> None:
-    put(follow, "A secret for a command")
-    machine = follow.machine
+def test_a_credential_is_for_commands_alone(followed: Service) -> None:
+    machine = followed.machine
     machine.write("/etc/credstore/smtp-password", "s3cret", "0600")
-    plain = "LoadCredential=smtp-password:/etc/credstore/smtp-password"
-    reads = ("systemd-run", "--quiet", "--wait", "--pipe", "--property=User=sqlqd", f"--property={plain}")
-    control = machine.run(*reads, "sh", "-c", 'cat "$CREDENTIALS_DIRECTORY/smtp-password"')
-    if control.returncode != 0:
-        pytest.skip(f"systemd gives no user a credential here: {control.stderr.strip()}")
-    follow.systemctl("restart")
-    follow.enqueue("secret")
-    assert output(follow, "secret") == "s3cret"
-    assert machine.run("cat", "/etc/credstore/smtp-password", user="sqlqd").returncode != 0
+    follow(followed, "A secret for a command")
+    followed.systemctl("restart")
+    followed.enqueue("mail")
+    assert output(followed, "mail") == "sends with s3cret"
+    for user in ("sqlqd", "alice"):
+        assert machine.run("cat", "/etc/credstore/smtp-password", user=user).returncode != 0
+    inside = ("nsenter", f"--target={followed.pid}", "--mount", "--")
+    held = f"/run/credentials/{followed.unit}/smtp-password"
+    assert machine.good(*inside, "cat", held) == "s3cret"
+    assert machine.run(*inside, "setpriv", "--reuid=alice", "--init-groups", "cat", held).returncode != 0
 
 
 CONTAINER = """
@@ -132,70 +188,143 @@ CONTAINER = """
 database = "/srv/container/queue.db"
 workers = 1
 log_format = "json"
-[queues.orphans]
-command = "(setsid sh -c 'sleep 0.2; exit 3' &) ; sleep $(cat); echo ended"
+[queues.hello]
+command = "(setsid sleep 0.2 &); until [ -e /srv/container/end ]; do sleep 0.05; done; echo ended"
 timeout = "1min"
 """
+IN_CONTAINER = """
+mount --bind /srv/container/sqlqd.toml /etc/sqlqd/sqlqd.toml
+exec "$@" >/srv/container/log 2>&1
+"""
+FIRST = """
+pid=$1
+for _ in shell unshare; do
+    pid=$(cat "/proc/$pid/task/$pid/children" | cut -d ' ' -f 1)
+done
+echo "$pid"
+"""
+"""The process number, outside, of the container's first process."""
+
+
+def left(machine: Machine) -> list[str]:
+    """Processes that ended and were not reaped, and those that are about to end."""
+    lines = machine.good("ps", "-eo", "stat=,args=").splitlines()
+    return [line for line in lines if line.startswith("Z") or line.split()[1:] == ["sleep", "0.2"]]
 
 
 def test_it_is_the_first_process_of_a_container(installed: Machine) -> None:
-    assert 'CMD ["sqlqd", "run"]' in SECTIONS["A container"]
+    words = re.findall(r"CMD (\[.*\])$", block("A container", "dockerfile"), re.MULTILINE)
+    health, command = (json.loads(line) for line in words)
+    (execs,) = (line for line in commands("A container") if line.startswith("docker exec queue "))
     installed.write("/srv/container/sqlqd.toml", CONTAINER)
-    config = ("--config", "/srv/container/sqlqd.toml")
-    said = "/srv/container/log"
-    inside = f"exec sqlqd {' '.join(config)} run >{said} 2>&1"
+    contained = ("unshare", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-euc", IN_CONTAINER, "sh")
     unit = ("systemd-run", "--quiet", "--unit=container", "--property=KillMode=mixed")
-    script = f"unshare --pid --fork --mount-proc --kill-child sh -c '{inside}'"
-    installed.good(*unit, "sh", "-c", script)
-    until(lambda: "daemon.ready" in installed.shell(f"cat {said} 2>/dev/null || true"), "it is ready")
-    job = installed.good("sqlqd", *config, "enqueue", "orphans", "1")
-    until(lambda: "job.started" in installed.shell(f"cat {said}"), "the job runs")
-    parent = installed.shell("grep -l '[s]qlqd: parent, /srv/container' /proc/[0-9]*/cmdline | cut -d/ -f3")
-    assert re.search(r"\s1$", installed.shell(f"grep NSpid /proc/{parent}/status"))
-    installed.good("kill", "-TERM", parent)
-    until(lambda: "daemon.stopped" in installed.shell(f"cat {said}"), "it has drained")
-    log = installed.shell(f"cat {said}")
-    assert re.search(rf'"job.finished".*"{job}"', log)
-    assert "zombie" not in installed.shell("ps -eo stat,args | grep '^Z' | sed 's/^/zombie /' || true")
+    installed.good(*unit, "sh", "-c", f"{shlex.join([*contained, *command])}; echo $? >/srv/container/status")
+
+    def log() -> str:
+        return installed.shell("cat /srv/container/log 2>/dev/null || true")
+
+    until(lambda: "daemon.ready" in log(), "it is ready")
+    first = installed.shell(FIRST, installed.show("container", "MainPID")["MainPID"])
+    namespace = installed.shell('readlink "/proc/$1/ns/pid"', first)
+    inside = ("nsenter", f"--target={first}", "--mount", "--pid", "--")
+    assert installed.good(*inside, *health).startswith("ok: ")
+    job = installed.good(*inside, *shlex.split(execs.removeprefix("docker exec queue ")))
+    until(lambda: "job.started" in log(), "the job runs")
+    # What somebody left by `docker exec` is nobody's child but the first process's.
+    installed.good(*inside, "sh", "-c", "(sleep 0.2 &)")
+    until(lambda: not left(installed), "what nobody waits for is reaped")
+    installed.good("kill", "-TERM", first)
+    until(lambda: "daemon.stopping" in log(), "it drains")
+    installed.shell("touch /srv/container/end")
+    assert until(lambda: installed.shell("cat /srv/container/status || true"), "it has ended") == "0"
+    assert re.search(rf'"job.finished".*"{job}"', log())
+    assert namespace not in installed.shell("readlink /proc/[0-9]*/ns/pid || true").splitlines()
 
 
-def test_an_outbox_is_moved_once_whatever_dies(installed: Machine, service: Service) -> None:
-    service.start('[queues.later]\ncommand = "cat"\ntimeout = "1min"\n')
-    put(service, "An outbox")
-    (schema,) = re.findall(r"```sql\n(.*?)```", SECTIONS["An outbox"], re.DOTALL)
-    insert = "INSERT INTO outbox (id, queue, payload) VALUES ('{}', 'later', 'from the outbox');"
-    application = "/srv/application.db"
-    query = (
-        "/usr/bin/python3",
-        "-c",
-        "import sqlite3, sys; sqlite3.connect(sys.argv[1]).executescript(sys.argv[2])",
-    )
-    relay = ("/usr/local/bin/outbox-relay", application, service.database)
-    job = "f" * 32
-    installed.good(*query, application, schema + insert.format(job) + insert.format("e" * 32))
-    installed.good(*relay)
-    for each in (job, "e" * 32):
-        service.record("job.finished", job_id=each)
-    # As if it had died before it deleted: the same row again, now that its job is done.
-    installed.good(*query, application, insert.format(job))
-    installed.good(*relay)
-    assert len(service.records("job.started", job_id=job)) == 1
-    assert service.jobs() == []
+SQL = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).executescript(sys.argv[2])"
 
 
-def test_each_dead_job_is_told_of_once(follow: Service) -> None:
-    put(follow, "A job's story, and alerts")
-    machine = follow.machine
-    machine.write("/usr/local/bin/alert", '#!/bin/sh\n{ echo "$1"; cat; } >>/srv/alerts\n', "0755")
-    job = follow.enqueue("dies")
-    follow.record("job.dead", job_id=job)
-    for _ in range(2):
+def test_an_outbox_is_moved_once_whatever_dies(followed: Service) -> None:
+    follow(followed, "An outbox")
+    machine = followed.machine
+    (line,) = commands("An outbox")
+    relay = shlex.split(here(followed, line).replace("APPLICATION.db", "/srv/application.db"))
+
+    def apply(sql: str) -> None:
+        machine.good("/usr/bin/python3", "-c", SQL, "/srv/application.db", sql)
+
+    def moved_twice(queue: str, job: str, ended: str) -> int:
+        """How often it began, where the relay dies between its two steps and again, and then runs on."""
+        apply(f"INSERT INTO outbox (id, queue, payload) VALUES ('{job}', '{queue}', 'said');")
+        apply("CREATE TRIGGER dies BEFORE DELETE ON outbox BEGIN SELECT RAISE(ABORT, 'it dies'); END;")
+        followed.sqlqd("pause", queue)
+        for _ in range(2):
+            assert "it dies" in machine.run(*relay).stderr
+        assert [each["id"] for each in followed.jobs(queue)] == [job]
+        followed.sqlqd("resume", queue)
+        followed.record(ended, job_id=job)
+        apply("DROP TRIGGER dies")
+        machine.good(*relay)
+        assert machine.good(*relay) == ""
+        return len(followed.records("job.started", job_id=job))
+
+    apply(block("An outbox", "sql"))
+    assert moved_twice("later", "a" * 32, "job.finished") == 1
+    assert moved_twice("dies", "b" * 32, "job.dead") == 1
+    assert moved_twice("forgets", "c" * 32, "job.finished") >= 1
+    until(lambda: len(followed.records("job.started", job_id="c" * 32)) == 2, "what left no record ran again")
+    apply("INSERT INTO outbox (queue, payload) VALUES ('', 'said')")
+    assert "queue must be text of 1 to 200 characters" in machine.run(*relay).stderr
+
+
+def test_each_dead_job_is_told_of_once(followed: Service) -> None:
+    follow(followed, "A job's story, and alerts")
+    machine = followed.machine
+    job = followed.enqueue("dies")
+    followed.record("job.dead", job_id=job)
+
+    def told() -> list[str]:
         machine.run("journalctl", "--sync")
-        machine.good("systemctl", "start", "tell-of-dead-jobs.service")
-    told = machine.good("cat", "/srv/alerts").splitlines()
-    assert sum(f"dies {job[:8]} is dead: exit 7" in line for line in told) == 1
-    assert machine.good("systemd-analyze", "calendar", "minutely")
-    machine.good("systemctl", "start", "tell-of-dead-jobs.timer")
+        machine.run("systemctl", "start", "tell-of-dead-jobs.service")
+        said = machine.shell("cat /srv/alerts 2>/dev/null || true").splitlines()
+        return [line for line in said if f"dies {job[:8]} is dead: exit 7" in line]
+
+    machine.shell("touch /srv/nobody-listens")
+    assert told() == []
+    machine.shell("rm /srv/nobody-listens")
+    assert len(told()) == 1
+    assert len(told()) == 1
+    other = followed.enqueue("dies")
+    followed.record("job.dead", job_id=other)
+    assert len(told()) == 1
+    assert f"dies {other[:8]} is dead" in machine.shell("cat /srv/alerts")
+    assert machine.show("tell-of-dead-jobs.timer", "ActiveState")["ActiveState"] == "active"
+
+
+def test_the_journal_tells_a_job_s_story(followed: Service) -> None:
+    job = followed.enqueue("dies")
+    followed.record("job.dead", job_id=job)
+    lines = [line for line in commands("A job's story, and alerts") if line.startswith("journalctl")]
+    story, failures, wrong = (line.replace("…", job).replace("=mail", "=dies") for line in lines)
+    assert "attempt 1" in followed.machine.shell(story)
+    assert job[:8] in followed.machine.shell(failures)
+    assert job[:8] in followed.machine.shell(wrong)
+
+
+def test_a_timer_adds_a_job_each_night(followed: Service) -> None:
+    machine = followed.machine
+    followed.sqlqd("pause", "report")
+    follow(followed, "A nightly job")
+    assert (
+        machine.show("nightly-report.timer", "NextElapseUSecRealtime")["NextElapseUSecRealtime"].split()[2]
+        == "02:30:00"
+    )
+    for _ in range(2):
+        machine.good("systemctl", "start", "nightly-report")
+    assert [job["key"] for job in followed.jobs("report")] == ["nightly"]
+    followed.sqlqd("resume", "report")
+    assert output(followed, "report") == "reported"
 
 
 def test_every_section_with_files_is_tried() -> None:
