@@ -49,9 +49,9 @@ def block(section: str, language: str) -> str:
     return "".join(re.findall(rf"^```{language}\n(.*?)^```$", SECTIONS[section], re.MULTILINE | re.DOTALL))
 
 
-def commands(section: str) -> list[str]:
-    """The lines that a section has people type, without comments."""
-    lines = re.findall(r"^    (?! )(.*)", re.sub(r"```.*?```", "", SECTIONS[section], flags=re.DOTALL), re.M)
+def commands(text: str) -> list[str]:
+    """The lines that a text has people type, without comments."""
+    lines = re.findall(r"^    (?! )(.*)", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE)
     return [re.sub(r"\s+# .*", "", line) for line in lines]
 
 
@@ -77,7 +77,7 @@ def follow(service: Service, section: str) -> None:
         target = path.replace("sqlqd.service.d", f"{service.unit}.d")
         service.machine.write(target, here(service, text), "0755" if "/bin/" in path else "0644")
     service.machine.good("systemctl", "daemon-reload")
-    for line in commands(section):
+    for line in commands(SECTIONS[section]):
         if line.startswith("sudo "):
             service.machine.shell(line.removeprefix("sudo "))
 
@@ -215,7 +215,7 @@ def left(machine: Machine) -> list[str]:
 def test_it_is_the_first_process_of_a_container(installed: Machine) -> None:
     words = re.findall(r"CMD (\[.*\])$", block("A container", "dockerfile"), re.MULTILINE)
     health, command = (json.loads(line) for line in words)
-    (execs,) = (line for line in commands("A container") if line.startswith("docker exec queue "))
+    (execs,) = (line for line in commands(SECTIONS["A container"]) if line.startswith("docker exec queue "))
     installed.write("/srv/container/sqlqd.toml", CONTAINER)
     contained = ("unshare", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-euc", IN_CONTAINER, "sh")
     unit = ("systemd-run", "--quiet", "--unit=container", "--property=KillMode=mixed")
@@ -248,7 +248,7 @@ SQL = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).executescript(sys.argv[
 def test_an_outbox_is_moved_once_whatever_dies(followed: Service) -> None:
     follow(followed, "An outbox")
     machine = followed.machine
-    (line,) = commands("An outbox")
+    (line,) = commands(SECTIONS["An outbox"])
     relay = shlex.split(here(followed, line).replace("APPLICATION.db", "/srv/application.db"))
 
     def apply(sql: str) -> None:
@@ -305,7 +305,9 @@ def test_each_dead_job_is_told_of_once(followed: Service) -> None:
 def test_the_journal_tells_a_job_s_story(followed: Service) -> None:
     job = followed.enqueue("dies")
     followed.record("job.dead", job_id=job)
-    lines = [line for line in commands("A job's story, and alerts") if line.startswith("journalctl")]
+    lines = [
+        line for line in commands(SECTIONS["A job's story, and alerts"]) if line.startswith("journalctl")
+    ]
     story, failures, wrong = (line.replace("…", job).replace("=mail", "=dies") for line in lines)
     assert "attempt 1" in followed.machine.shell(story)
     assert job[:8] in followed.machine.shell(failures)
@@ -325,6 +327,21 @@ def test_a_timer_adds_a_job_each_night(followed: Service) -> None:
     assert [job["key"] for job in followed.jobs("report")] == ["nightly"]
     followed.sqlqd("resume", "report")
     assert output(followed, "report") == "reported"
+
+
+def test_another_service_beside_the_first_takes_four_lines(installed: Machine) -> None:
+    linked = re.search(r"\(install\.md#([\w-]+)\)", SECTIONS["Several queues on one machine"])
+    assert linked
+    title = linked[1].replace("-", " ").capitalize()
+    section = (SOURCES / "docs" / "install.md").read_text(encoding="utf-8").split(f"## {title}\n")[1]
+    try:
+        for line in commands(section.split("\n## ")[0]):
+            installed.shell(line.removeprefix("sudo "))
+        assert installed.good("sqlqd", "-i", "mail", "health").startswith("ok: ")
+        assert installed.good("stat", "--format=%U %a", "/var/lib/sqlqd-mail") == "sqlqd 2770"
+    finally:
+        installed.run("systemctl", "disable", "--now", "sqlqd@mail")
+        installed.shell("rm -rf /etc/sqlqd/mail.toml /var/lib/sqlqd-mail")
 
 
 def test_every_section_with_files_is_tried() -> None:
