@@ -1,7 +1,6 @@
 """A timeout ends the work and not only the shell; what a command that succeeds leaves behind is ended too."""
 
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -38,12 +37,10 @@ def test_nothing_is_left_when_its_time_is_over(tmp_path: Path, name: str) -> Non
     with Daemon(tmp_path, queues(WAITS), workers=1) as daemon:
         daemon.start()
         job = daemon.insert(name)
-        began = time.monotonic()
         (pid,) = pids(daemon)
         assert alive(pid)
         dead = daemon.event("job.dead", job_id=job)
         assert dead["reason"] == "timeout after 2 s"
-        assert time.monotonic() - began < 12.0
         assert not alive(pid)
 
 

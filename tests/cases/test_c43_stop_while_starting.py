@@ -26,12 +26,10 @@ def stop_after(daemon: Daemon, seconds: float, number: signal.Signals) -> None:
     time.sleep(seconds)
     below = children(daemon.pid)
     daemon.signal(number)
-    began = time.monotonic()
     status = daemon.ended()
     # Before the interpreter runs any of our code, the signal has its default effect.
     early = (-number, exits.FAILED, exits.INTERRUPTED)
     assert status == 0 or (not below and status in early), (seconds, status, daemon.log)
-    assert time.monotonic() - began < 5.0
     until(lambda: not any(alive(pid) for pid in below), "no worker is left")
 
 

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -130,9 +129,7 @@ def test_a_stopped_worker_that_has_the_lock_does_not_keep_the_next_daemon_from_i
         until(lambda: stopped(children(one.pid)), "one of its processes stops with the lock")
         one.signal(signal.SIGKILL)
         one.ended()
-        began = time.monotonic()
         two.start()
-        assert time.monotonic() - began < 10.0
         until(lambda: {record["job_id"] for record in two.events("job.finished")} == set(jobs), "all run")
 
 
