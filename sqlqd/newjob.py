@@ -1,7 +1,7 @@
 """A job as a producer states it."""
 
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 PRIORITIES = range(-100, 101)
 LATEST = 1e11
@@ -20,8 +20,7 @@ class Conflict(Enum):
     ERROR = "error"
 
 
-@dataclass(frozen=True, slots=True)
-class NewJob:
+class NewJob(NamedTuple):
     """A job as a producer states it; what is None is filled in by the store."""
 
     queue: str
@@ -42,8 +41,7 @@ class NewJob:
     """Refused where so many of its queue wait already."""
 
 
-@dataclass(frozen=True, slots=True)
-class Enqueued:
+class Enqueued(NamedTuple):
     """The id of a live job, and whether this call made it or found it by its key."""
 
     id: str

@@ -1,14 +1,13 @@
 """On which terms a queue's jobs run, as plain values. Lengths are seconds."""
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 DEFAULT_MAX_ATTEMPTS = 20
 DEFAULT_MAX_CRASHES = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
+class Rate(NamedTuple):
     """How often a queue may start a job."""
 
     interval: float
@@ -17,8 +16,7 @@ class Rate:
     """So many may start at once after a rest."""
 
 
-@dataclass(frozen=True, slots=True)
-class Breaker:
+class Breaker(NamedTuple):
     """When a queue is held because its jobs fail one after the other."""
 
     failures: int
@@ -27,8 +25,7 @@ class Breaker:
     """Seconds until one job is tried."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(NamedTuple):
     """What the store must know of a queue to give out its jobs."""
 
     name: str
@@ -52,8 +49,7 @@ class Rules:
     """The queue that gets each dead job, as JSON."""
 
 
-@dataclass(frozen=True, slots=True)
-class Backoff:
+class Backoff(NamedTuple):
     """How long to wait after a failure: initial x factor^n, capped, give or take a fraction."""
 
     initial: float = 10.0
@@ -62,8 +58,7 @@ class Backoff:
     jitter: float = 0.25
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(NamedTuple):
     """What decides about an attempt that ended."""
 
     backoff: Backoff = Backoff()

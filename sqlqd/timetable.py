@@ -8,7 +8,7 @@ with `*` go on by real time.
 import math
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from enum import Enum
 
@@ -118,7 +118,7 @@ class Schedule:
 
     def job_now(self, now: float) -> NewJob:
         """The same job by hand, beside its times."""
-        return replace(self.job(now), run_at=now)
+        return self.job(now)._replace(run_at=now)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ job had not been added: who is told "failed" tries again.
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlqd.cli.failure import Failed, Refused, tell
@@ -43,7 +42,7 @@ class Intake:
     def job(self, payload: bytes) -> NewJob:
         """One job; raises Refused."""
         try:
-            return replace(self._like, payload=accept(payload, limit=self.limit, json=self._json))
+            return self._like._replace(payload=accept(payload, limit=self.limit, json=self._json))
         except PayloadRefused as refused:
             raise Refused(str(refused)) from None
 

@@ -3,7 +3,6 @@
 import math
 import os
 import random
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +49,7 @@ def check(session: Session, *, as_json: bool) -> None:
 def gives_up_after(rule: Backoff, max_attempts: int) -> float:
     """Seconds of pauses, chance left out, from a job's first failure to its last."""
     total = 0.0
-    even = replace(rule, jitter=0.0)
+    even = rule._replace(jitter=0.0)
     for failures in range(1, max_attempts):
         pause = backoff(even, failures, random.Random())  # noqa: S311 - without jitter nothing is drawn by lot
         if pause >= rule.max or rule.factor <= 1.0:

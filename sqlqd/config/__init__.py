@@ -13,7 +13,7 @@ from sqlqd.config.errors import ConfigDenied, ConfigError
 from sqlqd.config.kinds import Path as Place
 from sqlqd.config.kinds import show
 from sqlqd.config.places import locate
-from sqlqd.config.settings import DAEMON_KEYS, QUEUE_KEYS, Config, Daemon, Queue
+from sqlqd.config.settings import Config, Daemon, Queue
 from sqlqd.config.tables import Problem
 from sqlqd.printable import printable
 
@@ -47,7 +47,7 @@ def load(path: Path, *, users: Callable[[str], str | None] = lambda _: None) -> 
     text = _text(path)
     raw = _parsed(path, text)
     problems: list[Problem] = []
-    keys = dict(QUEUE_KEYS)
+    keys = dict(Queue.keys)
     keys["user"] = keys["user"]._replace(kind=kinds.user(users))
     config = _checked(path, raw, keys, problems)
     if config is None:
@@ -102,7 +102,7 @@ def _checked(
     problems += [
         ((name,), f"unknown table{tables.meant(name, _TABLES)}") for name in raw if name not in _TABLES
     ]
-    daemon = _table(raw, "daemon", DAEMON_KEYS, problems)
+    daemon = _table(raw, "daemon", Daemon.keys, problems)
     if "database" not in raw.get("daemon", {}):
         problems.append((("daemon", "database"), "is missing: say where the queue's file is to be"))
     defaults = _table(raw, "defaults", keys, problems)

@@ -1,7 +1,6 @@
 """What a configuration that was loaded again changes, in a few words. Names only: values may be secrets."""
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
 
 from sqlqd.config.settings import Config
 from sqlqd.printable import printable
@@ -12,7 +11,7 @@ _NAMED = 8
 
 def lasting(old: Config, new: Config) -> Config:
     """The new configuration with what only a restart changes as it was."""
-    return replace(new, daemon=replace(new.daemon, database=old.daemon.database))
+    return new._replace(daemon=new.daemon.replaced(database=old.daemon.database))
 
 
 def changes(old: Config, new: Config) -> str:
@@ -37,6 +36,6 @@ def _queues(what: str, names: Sequence[str]) -> str:
 
 
 def _daemon(old: Config, new: Config) -> list[str]:
-    names = [one.name for one in fields(old.daemon) if one.name != "database"]
+    names = [name for name in vars(old.daemon) if name != "database"]
     pairs = [(name, getattr(old.daemon, name), getattr(new.daemon, name)) for name in names]
     return [f"{name} {before} -> {after}" for name, before, after in pairs if before != after]

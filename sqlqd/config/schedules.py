@@ -1,9 +1,6 @@
 """The tables [schedules.NAME]: their keys, each declared once."""
 
-# ruff: noqa: RUF009 - key() is how dataclasses.field() is called here
-
 import os
-from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Any
@@ -52,8 +49,7 @@ def local_zone() -> tzinfo:
         return UTC
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class Setting(tables.Table):
     """One table [schedules.NAME]. Lengths are seconds."""
 
     queue: str = key(kinds.name, "where a job is added")
@@ -70,9 +66,6 @@ class Setting:
     jitter: float = key(kinds.length(0, 86_400), "each comes later by up to so much", default=0.0)
 
 
-KEYS = tables.keys(Setting)
-
-
 def read(
     name: str, raw: object, queues: tuple[str, ...], problems: list[Problem]
 ) -> timetable.Schedule | None:
@@ -84,7 +77,7 @@ def read(
     before = len(problems)
     if not name.isprintable() or not name.strip() or len(name) > _LONGEST_NAME:
         problems.append((at, f"a schedule's name is 1 to {_LONGEST_NAME} characters that can be shown"))
-    values = tables.fill(raw, KEYS, at, problems)
+    values = tables.fill(raw, Setting.keys, at, problems)
     problems += [((*at, *below), text) for below, text in _contradictions(raw, values, queues)]
     return _schedule(name, Setting(**values)) if len(problems) == before else None
 

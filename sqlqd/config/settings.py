@@ -3,14 +3,12 @@
 A key is its field, what it may be, its default and its text. `sqlqd.config.load` makes these objects.
 """
 
-# ruff: noqa: RUF009 - key() is how dataclasses.field() is called here
-
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlqd import terms
 from sqlqd.config import kinds, tables
@@ -33,15 +31,14 @@ def _processors() -> int:
     return min(max(2, len(os.sched_getaffinity(0))), MOST_WORKERS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Daemon:
+class Daemon(tables.Table):
     """The table [daemon]. Lengths are seconds."""
 
     database: Path = key(kinds.database, "the queue's file; relative to the configuration file")
     workers: int = key(
         kinds.whole(1, MOST_WORKERS),
         "worker processes, which is how many commands run at once; default: the processors, at least 2",
-        make=_processors,
+        factory=_processors,
     )
     drain_timeout: float = key(
         kinds.length(0, _YEAR, infinite=True),
@@ -90,8 +87,7 @@ def _breaker(**values: Any) -> terms.Breaker:
     return terms.Breaker(**values)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Queue:
+class Queue(tables.Table):
     """One table [queues.NAME], with [defaults] worked in. Lengths are seconds, sizes bytes."""
 
     name: str
@@ -165,7 +161,7 @@ class Queue:
     cwd: Path = key(
         kinds.path, "where the command runs; relative to the configuration file", default=Path("/")
     )
-    env: Mapping[str, str] = key(kinds.environment, "added to the command's environment", make=dict)
+    env: Mapping[str, str] = key(kinds.environment, "added to the command's environment", factory=dict)
     env_file: Path | None = key(
         kinds.path,
         "a file of secrets, read at each start of a command; relative to the configuration file",
@@ -225,16 +221,11 @@ class Queue:
         return terms.Policy(self.backoff, self.success_codes, self.dead_codes)
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(NamedTuple):
     """One configuration file, checked."""
 
     path: Path
     """Absolute."""
     daemon: Daemon
     queues: Mapping[str, Queue]
-    schedules: "Mapping[str, Schedule]" = field(default_factory=dict)
-
-
-DAEMON_KEYS = tables.keys(Daemon)
-QUEUE_KEYS = tables.keys(Queue)
+    schedules: "Mapping[str, Schedule]" = MappingProxyType({})

@@ -1,8 +1,7 @@
 """Tables of TOML read by a list of keys: what is wrong is collected, never the end of reading."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, field, fields
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self, dataclass_transform
 
 from sqlqd.config.kinds import Kind, Path, Unfit, show
 
@@ -18,19 +17,70 @@ class Key(NamedTuple):
     text: str
 
 
-def key(kind: Kind, text: str, *, default: Any = MISSING, make: Any = MISSING, name: str = "") -> Any:
-    """Declare a field of a dataclass as a key of a table; `name` where the key is called otherwise."""
-    return field(default=default, default_factory=make, metadata={"key": (name, kind, text)})
+class _Declared(NamedTuple):
+    name: str
+    kind: Kind
+    text: str
+    default: Any
+    factory: Callable[[], Any] | None
 
 
-def keys(declared: Any) -> dict[str, Key]:
-    """The keys that a dataclass declares, by their names."""
-    found: dict[str, Key] = {}
-    for one in fields(declared):
-        if "key" in one.metadata:
-            name, kind, text = one.metadata["key"]
-            found[name or one.name] = Key(one.name, kind, text)
-    return found
+_NONE: Any = object()
+
+
+def key(
+    kind: Kind, text: str, *, default: Any = _NONE, factory: Callable[[], Any] | None = None, name: str = ""
+) -> Any:
+    """Declare a field as a key of a table; `name` where the key is called otherwise."""
+    return _Declared(name, kind, text, default, factory)
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(key,))
+class Table:
+    """The values of a table, whose class declares its keys.
+
+    As frozen dataclasses are, which would take milliseconds of every command to make.
+    """
+
+    keys: ClassVar[dict[str, Key]]
+    """Those that are declared, by their names."""
+    _declared: ClassVar[dict[str, _Declared]]
+
+    def __init_subclass__(cls) -> None:
+        """Gather what the class declares."""
+        cls._declared = {field: one for field, one in vars(cls).items() if isinstance(one, _Declared)}
+        cls.keys = {one.name or field: Key(field, one.kind, one.text) for field, one in cls._declared.items()}
+
+    def __init__(self, **values: Any) -> None:
+        """Every field by its name, but for those that have a default."""
+        for field, one in self._declared.items():
+            if field not in values:
+                values[field] = one.factory() if one.factory else one.default
+        lacking = [field for field in type(self).__annotations__ if values.get(field, _NONE) is _NONE]
+        if lacking or len(values) > len(type(self).__annotations__):
+            raise TypeError(f"{type(self).__name__} has other fields than {', '.join(values)}")
+        vars(self).update(values)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Values stay as they are."""
+        raise AttributeError(f"{type(self).__name__}.{name} cannot be set: make another by `replaced`")
+
+    def __eq__(self, other: object) -> bool:
+        """By the values."""
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        """By the values."""
+        return hash(tuple(vars(self).values()))
+
+    def __repr__(self) -> str:
+        """The values by their fields."""
+        values = ", ".join(f"{field}={value!r}" for field, value in vars(self).items())
+        return f"{type(self).__name__}({values})"
+
+    def replaced(self, **values: Any) -> Self:
+        """Another one with these values."""
+        return type(self)(**{**vars(self), **values})
 
 
 def fill(

@@ -2,7 +2,6 @@
 
 import math
 import os
-from dataclasses import replace
 
 from sqlqd.newjob import LATEST, Conflict, Enqueued, NewJob
 from sqlqd.store import statements as sql
@@ -52,7 +51,7 @@ def _follow(database: Database, job: NewJob, now: float) -> Enqueued:
     insist_on_newest(database)
     row = database.one(sql.FOLLOWER, (job.queue, job.key, LATEST))
     if row is None:
-        return _insert(database, replace(job, shared=True), LATEST, now)
+        return _insert(database, job._replace(shared=True), LATEST, now)
     job_id = str(row[0].decode(errors="replace"))
     if job.on_conflict is Conflict.REPLACE:
         _replace(database, job_id, job, LATEST)

@@ -140,10 +140,10 @@ def test_a_systemctl_that_does_not_answer_is_said(desk: Desk, tmp_path: Path) ->
     (tmp_path / "bin").mkdir()
     # Of a file in /etc/sqlqd it is known which unit would run by it.
     program = (
-        "import sys; from dataclasses import replace; from pathlib import Path;"
+        "import sys; from pathlib import Path;"
         "from sqlqd.cli import examination;"
         "from sqlqd.cli.daemons import Living; from sqlqd.config import load;"
-        "config = replace(load(Path(sys.argv[1])), path=Path('/etc/sqlqd/mail.toml'));"
+        "config = load(Path(sys.argv[1]))._replace(path=Path('/etc/sqlqd/mail.toml'));"
         "(one,) = examination.unit(config, Living((), frozenset()));"
         "print(one.severity.value, one.text, sep=': ')"
     )

@@ -2,7 +2,6 @@
 
 import math
 import os
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -256,9 +255,10 @@ def test_the_file_that_is_named_comes_before_the_environments(tmp_path: Path) ->
 
 
 def test_every_field_of_a_table_is_a_key_with_a_text() -> None:
-    for declared, keys in ((settings.Daemon, settings.DAEMON_KEYS), (settings.Queue, settings.QUEUE_KEYS)):
-        assert {key.field for key in keys.values()} == {each.name for each in fields(declared)} - {"name"}
-        assert all(key.text for key in keys.values())
+    for declared in (settings.Daemon, settings.Queue):
+        fields = declared.__annotations__.keys() - {"name"}
+        assert {key.field for key in declared.keys.values()} == fields
+        assert all(key.text for key in declared.keys.values())
 
 
 def test_there_is_a_slot_for_every_worker_and_the_steward() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sqlqd.config import load
-from sqlqd.config.settings import DAEMON_KEYS, QUEUE_KEYS
+from sqlqd.config.settings import Daemon, Queue
 from sqlqd.model import Rate
 
 ROOT = Path(__file__).parents[2]
@@ -27,10 +27,10 @@ def test_the_installed_one_is_in_order_with_everything_in_it_put_in_force(tmp_pa
     plain = load(INSTALLED)
     config = load(path)
     # What stands there behind a # is what holds without it.
-    for key in set(DAEMON_KEYS) - {"workers"}:
+    for key in set(Daemon.keys) - {"workers"}:
         assert getattr(config.daemon, key) == getattr(plain.daemon, key)
     assert list(config.queues) == ["send-email", "tell-me"]
-    assert {name for name in (*DAEMON_KEYS, *QUEUE_KEYS) if f"{name} = " not in text} == set()
+    assert {name for name in (*Daemon.keys, *Queue.keys) if f"{name} = " not in text} == set()
 
 
 def test_the_documented_policies_are_in_order(tmp_path: Path) -> None:
