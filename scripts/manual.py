@@ -6,7 +6,7 @@ from inspect import cleandoc
 
 import click
 
-from sqlqd.cli import sqlqd
+from sqlqd.cli.verbs import sqlqd
 
 HEAD = r"""'\" Made by scripts/manual; do not edit.
 .TH SQLQD 1 "" "sqlqd" "User Commands"

@@ -1,140 +1,41 @@
-"""The command line: finds the verb, loads only what that one needs, and turns every failure into one line."""
+"""The command line. Adding jobs has a short way of its own; all else, and what is not plain, is click's."""
 
+import gc
+import os
 import sys
-from functools import partial
-from importlib import import_module
-
-import click
-
-from sqlqd.cli.failure import report
-from sqlqd.cli.session import Session
-from sqlqd.version import VERSION
-
-VERBS = {
-    "run": "sqlqd.cli.run:run",
-    "init": "sqlqd.cli.setup:init",
-    "check": "sqlqd.cli.check:check",
-    "enqueue": "sqlqd.cli.enqueue:enqueue",
-    "wait": "sqlqd.cli.wait:wait",
-    "schedules": "sqlqd.cli.schedules:schedules",
-    "trigger": "sqlqd.cli.schedules:trigger",
-    "status": "sqlqd.cli.status:status",
-    "list": "sqlqd.cli.inspect:list_",
-    "show": "sqlqd.cli.inspect:show",
-    "why": "sqlqd.cli.why:why",
-    "logs": "sqlqd.cli.logs:logs",
-    "retry": "sqlqd.cli.change:retry",
-    "cancel": "sqlqd.cli.change:cancel",
-    "kill": "sqlqd.cli.change:kill",
-    "purge": "sqlqd.cli.change:purge",
-    "pause": "sqlqd.cli.pause:pause",
-    "resume": "sqlqd.cli.pause:resume",
-    "doctor": "sqlqd.cli.doctor:doctor",
-    "health": "sqlqd.cli.health:health",
-    "metrics": "sqlqd.cli.metrics:metrics",
-    "backup": "sqlqd.cli.backup:backup",
-    "schema": "sqlqd.cli.setup:schema",
-}
-"""Each verb and where it is; in the order of `sqlqd --help`."""
-
-CHAPTERS = {
-    "run": "The daemon and its configuration",
-    "enqueue": "Adding jobs",
-    "status": "Seeing what goes on",
-    "retry": "Changing it",
-    "doctor": "Looking after the installation",
-}
-"""What the verbs from this one on are for, as `sqlqd --help` has it."""
-
-_CLOSING = """
-Each verb's --help has an example. A job's ID may be cut to its first 6 characters or more. DUR is in seconds,
-or as systemd spells it: 90, 250ms, "1h 30min", 7d."""
-
-
-def _where_options() -> list[click.Option]:
-    """The options by which every verb finds its configuration."""
-    option = partial(click.Option, expose_value=False, callback=_choose)
-    return [
-        option(
-            ["-c", "--config"],
-            metavar="FILE",
-            help="The configuration; else $SQLQD_CONFIG, else as follows.",
-        ),
-        option(["--user"], flag_value="yes", help="That of the user service: ~/.config/sqlqd/sqlqd.toml."),
-        option(
-            ["-i", "--instance"],
-            metavar="NAME",
-            help="That of sqlqd@NAME.service; else /etc/sqlqd/sqlqd.toml.",
-        ),
-    ]
-
-
-def _choose(context: click.Context, option: click.Parameter, value: str | None) -> None:
-    if value is None:
-        return
-    try:
-        context.ensure_object(Session).choose(f"--{option.name}", value)
-    except ValueError as error:
-        raise click.UsageError(str(error), context) from None
-
-
-class _Verbs(click.Group):
-    """Verbs that are loaded when they are named; each also takes what names the configuration behind it."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        return list(VERBS)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The verbs, by chapters."""
-        told: dict[str, list[tuple[str, str]]] = {}
-        chapter, width = "", max(map(len, VERBS))
-        for name in VERBS:
-            chapter = CHAPTERS.get(name, chapter)
-            command = self.get_command(ctx, name)
-            if command is not None:
-                told.setdefault(chapter, []).append((name.ljust(width), command.get_short_help_str(67)))
-        for chapter, verbs in told.items():
-            with formatter.section(chapter):
-                formatter.write_dl(verbs)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - as above
-        if cmd_name not in VERBS:
-            return None
-        module, _, name = VERBS[cmd_name].partition(":")
-        command = getattr(import_module(module), name)
-        if not isinstance(command, click.Command):
-            raise TypeError(f"{VERBS[cmd_name]} is not a command")
-        if not any(option.name == "config" for option in command.params):
-            command.params += _where_options()
-        return command
-
-
-@click.group(
-    cls=_Verbs,
-    params=_where_options(),
-    epilog=_CLOSING,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
-)
-@click.version_option(VERSION, prog_name="sqlqd", message="%(prog)s %(version)s")
-@click.pass_context
-def sqlqd(context: click.Context) -> None:
-    """A durable job queue in one SQLite file that runs your commands."""
-    context.ensure_object(Session)
 
 
 def main() -> None:
     """Run one command and leave with its exit status."""
     _fill_standard_descriptors()
-    sys.exit(execute(sys.argv[1:]))
+    # What a start makes stays: looking for garbage among it finds none.
+    gc.disable()
+    status = _short(sys.argv[1:])
+    if status is not None:
+        # All was written and closed; to take the interpreter apart would tell nobody anything.
+        os._exit(status)
+    gc.enable()
+    sys.exit(_long(sys.argv[1:]))
 
 
 def execute(arguments: list[str]) -> int:
     """Run one command; its exit status. What went wrong was told on standard error."""
-    try:
-        status = sqlqd.main(args=arguments, prog_name="sqlqd", standalone_mode=False)
-    except Exception as error:  # noqa: BLE001 - the one place where every failure becomes a line and a status
-        return report(error)
-    return int(status or 0)
+    status = _short(arguments)
+    return _long(arguments) if status is None else status
+
+
+def _short(arguments: list[str]) -> int | None:
+    if "enqueue" not in arguments:
+        return None
+    from sqlqd.cli.short import execute  # noqa: PLC0415 - other verbs have no use for it
+
+    return execute(arguments)
+
+
+def _long(arguments: list[str]) -> int:
+    from sqlqd.cli.verbs import execute  # noqa: PLC0415 - click takes as long to load as a job to be added
+
+    return execute(arguments)
 
 
 def _fill_standard_descriptors() -> None:

@@ -3,8 +3,6 @@
 import errno
 import os
 
-import click
-
 from sqlqd import exits
 from sqlqd.cli.output import ReaderLeft
 from sqlqd.printable import printable
@@ -32,13 +30,6 @@ def tell(text: str) -> None:
 
 def report(error: BaseException) -> int:
     """Tell what happened and return the exit status that stands for it."""
-    if isinstance(error, click.exceptions.Exit):
-        return error.exit_code
-    if isinstance(error, click.exceptions.NoArgsIsHelpError):
-        error.show()
-        return exits.USAGE
-    if isinstance(error, click.Abort):
-        return exits.INTERRUPTED
     if isinstance(error, ReaderLeft):
         return exits.OK
     status, lines = explained(error)
@@ -49,8 +40,6 @@ def report(error: BaseException) -> int:
 
 def explained(error: BaseException) -> tuple[int, tuple[str, ...]]:
     """The exit status and the lines that stand for a failure."""
-    if isinstance(error, click.ClickException):
-        return exits.USAGE, (_usage(error),)
     if isinstance(error, Refused):
         return exits.USAGE, (str(error),)
     if isinstance(error, Failed):
@@ -78,13 +67,6 @@ def _of_ours(error: BaseException) -> tuple[int, tuple[str, ...]] | None:
         }
         return statuses.get(type(error), exits.FAILED), (str(error),)
     return None
-
-
-def _usage(error: click.ClickException) -> str:
-    said = error.format_message().replace("\n", " ").rstrip(".")
-    context = getattr(error, "ctx", None)
-    command = context.command_path if context is not None else "sqlqd"
-    return f"{said}; see `{command} --help`"
 
 
 def _bug(error: BaseException) -> str:

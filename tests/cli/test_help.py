@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from sqlqd.cli import VERBS, sqlqd
+from sqlqd.cli.verbs import VERBS, sqlqd
 from tests.support.shell import Desk
 
 

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from scripts.manual import page
-from sqlqd.cli import CHAPTERS, VERBS, sqlqd
+from sqlqd.cli.verbs import CHAPTERS, VERBS, sqlqd
 from tests.support.shell import SQLQD, Desk
 
 ROOT = Path(__file__).parents[2]

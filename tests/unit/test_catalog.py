@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlqd.cli import VERBS
+from sqlqd.cli.verbs import VERBS
 from sqlqd.events import ERROR, EVENTS, WARNING
 
 CATALOG = (Path(__file__).parents[2] / "systemd" / "sqlqd.catalog").read_text(encoding="utf-8")
