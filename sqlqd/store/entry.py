@@ -42,7 +42,7 @@ def opened(
 def enqueue(database: Database, jobs: Sequence[NewJob]) -> list[Enqueued]:
     """Add all or none; on disk when it returns. One answer a job, in order."""
     try:
-        return database.write(lambda now: [add(database, job, now.wall) for job in jobs], synced=True)
+        return database.write(lambda now: add(database, jobs, now.wall), synced=True)
     except (TypeError, ValueError, OverflowError) as error:
         raise JobRefused(f"a job holds a value that cannot be stored: {error}") from error
 

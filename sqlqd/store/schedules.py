@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from sqlqd.model import Enqueued, Fired
+from sqlqd.model import Fired
 from sqlqd.store import statements as sql
 from sqlqd.store.adding import add
 from sqlqd.store.database import Database
@@ -35,7 +35,7 @@ def idle(database: Database, schedule: Schedule, now: float) -> Fired | None:
 def fire(database: Database, schedule: Schedule, now: float) -> Fired:
     """Add what is due of a schedule, and remember it."""
     decision = decide(schedule, past(database, schedule), now)
-    added: list[Enqueued] = [add(database, schedule.job(due), now) for due in decision.due]
+    added = add(database, [schedule.job(due) for due in decision.due], now)
     fresh = [job for job in added if job.created]
     kept_out = tuple(job.id for job in added if not job.created)
     if decision.due:
