@@ -92,6 +92,7 @@ def add_lines(entry: "Entry", intake: Intake, told: Told, *, atomic: bool) -> No
                 on_disk = entry.enqueue(batch)
                 added += len(batch)
             told.added(on_disk)
+            entry.give_way()
     except (Refused, StoreError, OSError, KeyboardInterrupt) as error:
         if added == 0:
             raise

@@ -219,6 +219,10 @@ class Database:
             pause(step)
             waited += step
 
+    def give_way(self) -> None:
+        """Leave the lock alone for so long that each of ours who waits for it has looked again."""
+        pause(_LONGEST_STEP + _FIRST_STEP[1])
+
     def _limit(self, wait: Wait) -> float:
         match wait:
             case Wait.NEVER:

@@ -11,6 +11,9 @@ from sqlqd.store.database import Database, make_file
 from sqlqd.store.failures import JobRefused
 from sqlqd.store.schema import prepare
 
+_TURN = 0.02
+"""Seconds for which whoever adds without a pause may have the lock most of the time."""
+
 
 def opened(
     path: Path,
@@ -53,10 +56,18 @@ class Entry:
     def __init__(self, path: Path, clock: Clock, *, busy_timeout: float) -> None:
         """Makes the file where there is none. Raises as `open_store` does."""
         self._database = opened(path, clock, busy_timeout=busy_timeout, create=True)
+        self._clock = clock
+        self._gave_way = clock.awake()
 
     def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
         """Add all or none; on disk when it returns. One answer a job, in order."""
         return enqueue(self._database, jobs)
+
+    def give_way(self) -> None:
+        """Between two transactions of many: now and then others get the lock, however it goes by chance."""
+        if self._clock.awake() - self._gave_way > _TURN:
+            self._database.give_way()
+            self._gave_way = self._clock.awake()
 
     def close(self) -> None:
         """Give up the connection. The object is useless afterwards."""

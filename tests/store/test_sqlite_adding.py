@@ -7,7 +7,9 @@ import apsw
 import pytest
 
 from sqlqd.model import NewJob
+from sqlqd.store import database
 from sqlqd.store.adding import fresh_ids
+from sqlqd.store.entry import Entry
 from sqlqd.store.sqlite import open_store
 from tests.support.clocks import TwoHands
 from tests.support.power import Change, Did
@@ -66,6 +68,24 @@ def test_what_waits_is_counted_once_for_all_of_them(path: Path) -> None:
     store.enqueue([NewJob("mail", max_waiting=1_000_000)] * MANY)
     assert heard == {"BEGIN": 1, "PRAGMA": 1, "SELECT": 1, "INSERT": MANY, "COMMIT": 1}
     store.close()
+
+
+def test_who_adds_and_adds_gives_way_before_others_have_waited_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = TwoHands()
+    pauses: list[float] = []
+    monkeypatch.setattr(database, "pause", pauses.append)
+    entry = Entry(tmp_path / "queue.db", clock, busy_timeout=5.0)
+    for turns in (0, 1, 2):
+        assert len(pauses) == turns
+        for _ in range(3):
+            entry.enqueue([NewJob("mail")])
+            clock.pass_by(0.008)
+            entry.give_way()
+    # However long one of ours that waits looks away, it looks meanwhile.
+    assert min(pauses) > database._LONGEST_STEP
+    entry.close()
 
 
 def test_a_thousand_ids_begin_alike_and_no_two_by_more_than_that() -> None:
