@@ -3,6 +3,7 @@
 import math
 import os
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from sqlqd.newjob import LATEST, Conflict, Enqueued, NewJob
 from sqlqd.store import statements as sql
@@ -17,8 +18,11 @@ _ALIKE = 1000
 
 def add(database: Database, jobs: Sequence[NewJob], now: float) -> list[Enqueued]:
     """Add each, or find the live one that has its key. Raises JobRefused, KeyTaken, QueueFull."""
+    wanted = list(jobs)
+    if all(map(_is_plain, wanted)):
+        return _add_plain(database, wanted, now)
     adding = _Adding(database, now)
-    return [adding.add(job) for job in jobs]
+    return [adding.add(job) for job in wanted]
 
 
 def fresh_ids() -> Iterator[str]:
@@ -31,8 +35,31 @@ def fresh_ids() -> Iterator[str]:
             yield beginning + os.urandom(15).hex()
 
 
+def _is_plain(job: NewJob) -> bool:
+    """Whether it is a row like any other, about which nothing has to be known first."""
+    asked = (job.key, job.id, job.expires_at, job.max_waiting)
+    return asked == (None, None, None, None) and not job.shared
+
+
+def _add_plain(database: Database, jobs: Sequence[NewJob], now: float) -> list[Enqueued]:
+    ids = list(islice(fresh_ids(), len(jobs)))
+    rows = [
+        (job_id, job.queue, job.payload, job.priority, _due(job, now), job.max_attempts, now)
+        for job_id, job in zip(ids, jobs, strict=True)
+    ]
+    database.run_each(sql.INSERT_PLAIN_JOB, rows)
+    return [Enqueued(job_id, created=True) for job_id in ids]
+
+
+def _due(job: NewJob, now: float) -> float:
+    run_at = now + job.delay if job.run_at is None else job.run_at
+    if math.isnan(run_at):
+        raise JobRefused("run_at must be a number")
+    return run_at
+
+
 class _Adding:
-    """What one transaction adds."""
+    """Jobs of one transaction that depend on what is there."""
 
     def __init__(self, database: Database, now: float) -> None:
         self._database = database
@@ -42,9 +69,7 @@ class _Adding:
         """By queues that have a limit: counted once, for nobody else adds to them meanwhile."""
 
     def add(self, job: NewJob) -> Enqueued:
-        run_at = self._now + job.delay if job.run_at is None else job.run_at
-        if math.isnan(run_at):
-            raise JobRefused("run_at must be a number")
+        run_at = _due(job, self._now)
         holder = self._holder_of_key(job)
         if holder is None:
             return self._insert(job, run_at)

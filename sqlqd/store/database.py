@@ -121,6 +121,10 @@ class Database:
         self._connection.execute(statement, values)
         return self._connection.changes()
 
+    def run_each(self, statement: str, values: Sequence[Values]) -> None:
+        """Execute it for each of these."""
+        self._connection.executemany(statement, values)
+
     def refusal(self, statement: str, values: Values) -> str | None:
         """Execute; the rule of the schema that forbids it, whereupon the transaction goes on without."""
         try:

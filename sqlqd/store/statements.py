@@ -13,6 +13,11 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO NOTHING
 """
 
+# An id that is taken is an error here.
+INSERT_PLAIN_JOB = """
+INSERT INTO jobs (id, queue, payload, priority, run_at, max_attempts, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+"""
+
 INSERT_LATE_OR_SHARED_JOB = """
 INSERT INTO jobs (id, queue, payload, priority, run_at, key, max_attempts, created_at, expires_at, shared)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
