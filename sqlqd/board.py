@@ -42,6 +42,8 @@ class Cell(IntEnum):
     """Worker: when the turn of its loop began that is not over yet; 0: it waits, and holds no lock."""
 
 
+_WIDTH = len(Cell)
+
 _LASTING = (Cell.READY, Cell.DEAD)
 """What stays true until another steward counts anew."""
 
@@ -50,16 +52,16 @@ class Board:
     """The map. Made by the parent; children inherit it over fork."""
 
     def __init__(self, slots: int = SLOTS) -> None:
-        self._map = mmap.mmap(-1, slots * len(Cell) * 8)
+        self._map = mmap.mmap(-1, slots * _WIDTH * 8)
         self._cells = memoryview(self._map).cast("q")
 
     def put(self, slot: int, cell: Cell, value: int) -> None:
         """Stamp one cell."""
-        self._cells[slot * len(Cell) + cell] = value
+        self._cells[slot * _WIDTH + cell] = value
 
     def get(self, slot: int, cell: Cell) -> int:
         """Read one cell."""
-        return self._cells[slot * len(Cell) + cell]
+        return self._cells[slot * _WIDTH + cell]
 
     def put_time(self, slot: int, cell: Cell, seconds: float) -> None:
         """Stamp a moment of the awake clock; 0.0 means none."""

@@ -63,6 +63,7 @@ class Programs:
     def __init__(self, config: Path, holder: Holder, clock: Clock, cgroups: Domain | None = None) -> None:
         """`config`: the configuration's path, which commands are told; `cgroups`: where jobs get theirs."""
         self._config = config
+        self._base = launch.inherited(os.environb)
         self._control = Control(holder.uid)
         self._cgroups = cgroups
         self._holder = holder
@@ -98,7 +99,7 @@ class Programs:
 
     def _started(self, claim: Claim, queue: Queue, account: Account | None) -> "Command":
         config, uid, slot = self._config, self._holder.uid, self._holder.slot
-        env = launch.environment(os.environb, queue, claim, config=config, worker=uid, as_user=account)
+        env = launch.environment(self._base, queue, claim, config=config, worker=uid, as_user=account)
         identity = Identity() if account is None else account.identity()
         confines = Confines(queue, self._cgroups, slot=slot, job_id=claim.job.id)
         path = self._control.begin(None if account is None else (account.uid, account.gid))

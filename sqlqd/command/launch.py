@@ -56,6 +56,11 @@ def program(queue: Queue) -> str:
     return SHELL if isinstance(queue.command, str) else queue.command[0]
 
 
+def inherited(base: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+    """What commands get of the daemon's environment: all but what is meant for the daemon alone."""
+    return {name: value for name, value in base.items() if not _daemons_own(name)}
+
+
 def environment(
     base: Mapping[bytes, bytes],
     queue: Queue,
@@ -67,9 +72,9 @@ def environment(
 ) -> dict[bytes, bytes]:
     """The command's environment, in bytes, since the locale's encoding may not hold the payload.
 
-    What comes later wins. Raises envfile.Unusable.
+    `base`: what is `inherited`. What comes later wins. Raises envfile.Unusable.
     """
-    env = {name: value for name, value in base.items() if not _daemons_own(name)}
+    env = dict(base)
     secrets = {} if queue.env_file is None else envfile.read(queue.env_file)
     for variables in (as_user.variables() if as_user else {}, queue.env, secrets):
         env.update((_bytes(name), _bytes(value)) for name, value in variables.items())

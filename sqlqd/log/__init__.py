@@ -55,7 +55,8 @@ def setup(log_format: str, level: str, *, clock: Clock | None = None, fd: int = 
         _State.pipe,
         processors=[_stamp, rendered],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-    )
+        # Bound once: what is only wrapped binds itself anew for every record.
+    ).bind()
 
 
 def event(name: str, /, **fields: object) -> None:

@@ -17,6 +17,7 @@ MAX_LINE = 4096
 MARK = "…[cut]"
 
 _SHORTEST = 24
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(", ", ": "))
 _LEVEL_COLOURS = {"debug": "2", "info": "32", "warning": "33", "error": "31"}
 
 # Beyond ASCII's own controls: what some reader takes for the end of a line, what a terminal obeys, what
@@ -61,7 +62,7 @@ def _plain(value: Any) -> str | int | float | bool | None:
 
 
 def _object(fields: Mapping[str, Any]) -> str:
-    return _escaped(json.dumps(fields, ensure_ascii=False, separators=(", ", ": ")))
+    return _escaped(_JSON.encode(fields))
 
 
 def _sentence(fields: Mapping[str, Any], wording: str, *, colour: bool) -> str:
@@ -94,7 +95,7 @@ def _fitted(fields: Mapping[str, Any], render: Callable[[Mapping[str, Any]], str
 
 
 def _size(value: Any) -> int:
-    return len(_escaped(json.dumps(value, ensure_ascii=False)).encode("utf-8", "replace"))
+    return len(_escaped(_JSON.encode(value)).encode("utf-8", "replace"))
 
 
 def _shortened(text: str, excess: int) -> str:

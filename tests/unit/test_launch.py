@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlqd.command.launch import environment, missing, refused, unfit
+from sqlqd.command.launch import environment, inherited, missing, refused, unfit
 from sqlqd.config import Queue
 from sqlqd.model import Claim, Ended, Job
 
@@ -97,7 +97,11 @@ def test_a_nul_can_be_given_by_standard_input_alone() -> None:
 def test_the_environment_is_the_daemons_without_its_own_and_with_the_jobs() -> None:
     base = {b"PATH": b"/bin", b"LISTEN_FDS": b"1", b"SQLQD_KEY": b"of an outer job", b"RAW": b"\xff"}
     env = environment(
-        base, queue(env={"PATH": "/opt", "TZ": "UTC"}), claim("€"), config=Path("/c.toml"), worker="w"
+        inherited(base),
+        queue(env={"PATH": "/opt", "TZ": "UTC"}),
+        claim("€"),
+        config=Path("/c.toml"),
+        worker="w",
     )
     assert env == {
         b"PATH": b"/opt",
