@@ -222,7 +222,7 @@ class Worker:
             self._errand = Errand(self._bench, self._store, taken.claim, now)
             self._title(f"worker {self._seat.slot}: {job.queue} {job.id:.8}, attempt {job.attempts}")
             self._phase = Phase.BUSY
-            return now
+            return self._errand.first_due
         if self._errand is not None:
             self._title(f"worker {self._seat.slot}: idle")
         self._errand = None

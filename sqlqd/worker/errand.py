@@ -111,6 +111,8 @@ class Errand:
         self._ended_at = -math.inf
         self._stamp(claim.until_awake, busy=True)
         self._run = self._started()
+        self.first_due = now if self._run.outcome is not None else now + min(_LISTENING, self._queue.timeout)
+        """When the first tick is due, unless one of its descriptors is ready before."""
         self._still_blocked = claim.blocks > 0 and self._run.outcome is None
         if self._run.outcome is None:
             story.started(claim, bench.seat.slot, self._run.pid)
@@ -148,7 +150,7 @@ class Errand:
         if now < clear_at:
             return clear_at
         self._close(outcome, halt)
-        return now
+        return self._settle(now, halt)
 
     def _clear_at(self, outcome: Outcome, now: float, halt: Halt) -> float:
         """When it is certain that no stop was meant: a command's signal may come before its worker's."""
