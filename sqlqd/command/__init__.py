@@ -138,7 +138,6 @@ class Command:
         self._retry_after: float | None = None
         self.progress: Progress | None = None
         """How far it is, by its own word."""
-        self._heed_at = 0.0
         self.remains: frozenset[int] = frozenset()
         """What could not be ended, once there is an outcome."""
         self._about = {
@@ -150,6 +149,7 @@ class Command:
         self._started_at = clock.wall()
         self._begun = clock.awake()
         self._timeout_at = self._begun + queue.timeout
+        self._heed_at = self._begun + _HEEDING
         self._reap_at = self._begun + _REAPING_INTERVAL
         self._how: Ended | None = None
         self._status: _Status | None = None

@@ -93,7 +93,7 @@ class Control:
     def __init__(self, uid: str) -> None:
         self.path = path_of(uid)
         self._fd = -1
-        self._owner = (os.geteuid(), os.getegid())
+        self._own = self._owner = (os.geteuid(), os.getegid())
         self._read = 0
         self._rest = b""
 
@@ -105,7 +105,7 @@ class Control:
                 self._fd = os.open(self.path, flags, 0o600)
             if os.fstat(self._fd).st_size:
                 os.ftruncate(self._fd, 0)
-            wanted = owner or (os.geteuid(), os.getegid())
+            wanted = owner or self._own
             if wanted != self._owner:
                 os.fchown(self._fd, *wanted)
                 self._owner = wanted
