@@ -7,19 +7,17 @@ in one piece, so that the records of several processes never mix. The payload of
 """
 
 import os
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-import structlog
-
 from sqlqd.clock import Clock, SystemClock
-from sqlqd.events import EVENTS
+from sqlqd.events import EVENTS, LEVELS
 from sqlqd.log import render
 from sqlqd.log.journal import SOCKET, Journal, encoded, leads_to_journal
 from sqlqd.log.pipe import LogPipe
 
-Fields = MutableMapping[str, Any]
+Fields = Mapping[str, Any]
 
 _FORMATS = ("auto", "journal", "json", "console")
 _OURS = frozenset({"event", "level", "timestamp"})
@@ -31,7 +29,10 @@ class _State:
 
     clock: Clock = SystemClock()
     pipe: LogPipe | Journal | None = None
-    logger: Any = None
+    put: Callable[[Fields], None] | None = None
+    """Renders a record and hands it to the pipe."""
+    least = 0
+    """The place among LEVELS of the first that is logged."""
     told: int = 0
     """How many dropped records the log tells of."""
 
@@ -48,20 +49,20 @@ def setup(log_format: str, level: str, *, clock: Clock | None = None, fd: int = 
     _State.told = 0
     _State.clock = clock or SystemClock()
     native = log_format == "journal" or (log_format == "auto" and leads_to_journal(fd))
-    _State.pipe = Journal() if native and SOCKET.exists() else LogPipe(fd)
-    people = log_format == "console" or (log_format == "auto" and os.isatty(fd))
-    rendered = encoded if isinstance(_State.pipe, Journal) else _console(fd) if people else _json
-    _State.logger = structlog.wrap_logger(
-        _State.pipe,
-        processors=[_stamp, rendered],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
-        # Bound once: what is only wrapped binds itself anew for every record.
-    ).bind()
+    if native and SOCKET.exists():
+        journal = _State.pipe = Journal()
+        _State.put = lambda fields: journal.write(encoded(fields))
+    else:
+        people = log_format == "console" or (log_format == "auto" and os.isatty(fd))
+        lines, rendered = LogPipe(fd), _console(fd) if people else render.as_json
+        _State.pipe = lines
+        _State.put = lambda fields: lines.write(rendered(fields))
+    _State.least = LEVELS.index(level)
 
 
 def event(name: str, /, **fields: object) -> None:
     """Log one event of the table. A field that is None does not apply and is left out."""
-    if _State.logger is None:
+    if _State.pipe is None:
         setup("auto", "info")
     _log(name, fields)
     _tell_of_losses()
@@ -96,29 +97,25 @@ def _tell_of_losses() -> None:
         _State.told = lost
 
 
-def _log(name: str, fields: Mapping[str, object]) -> None:
-    said = {f"{key}_" if key in _OURS else key: value for key, value in fields.items() if value is not None}
-    getattr(_State.logger, EVENTS[name].level)(name, **said)
-
-
-def _stamp(_logger: object, level: str, fields: Fields) -> Fields:
+def _log(name: str, fields: Fields) -> None:
+    level = EVENTS[name].level
+    if _State.put is None or LEVELS.index(level) < _State.least:
+        return
     moment = datetime.fromtimestamp(_State.clock.wall(), UTC)
     core = {
         "timestamp": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "level": level,
-        "event": fields.pop("event"),
+        "event": name,
+        "pid": os.getpid(),
     }
-    return {**core, "pid": os.getpid(), **fields}
+    said = {f"{key}_" if key in _OURS else key: value for key, value in fields.items() if value is not None}
+    _State.put(core | said)
 
 
-def _json(_logger: object, _level: str, fields: Mapping[str, Any]) -> str:
-    return render.as_json(fields)
-
-
-def _console(fd: int) -> Callable[[object, str, Mapping[str, Any]], str]:
+def _console(fd: int) -> Callable[[Fields], str]:
     colour = os.isatty(fd) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
-    def rendered(_logger: object, _level: str, fields: Mapping[str, Any]) -> str:
+    def rendered(fields: Fields) -> str:
         return render.as_text(fields, EVENTS[fields["event"]].wording, colour=colour)
 
     return rendered

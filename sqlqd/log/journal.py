@@ -91,16 +91,14 @@ class Journal:
     def _pop(self) -> None:
         self._bytes_kept -= len(self.kept.popleft())
 
-    debug = info = warning = error = critical = msg = write
 
-
-def encoded(_logger: object, level: str, fields: Mapping[str, Any]) -> bytes:
+def encoded(fields: Mapping[str, Any]) -> bytes:
     """One record: what it says to people, and each of its fields by a name of its own."""
     event = EVENTS[fields["event"]]
     told_on_stderr = fields["event"] == "job.output" and fields.get("stream") == "stderr"
     pairs: list[tuple[str, object]] = [
         ("MESSAGE", sentence(fields, event.wording)),
-        ("PRIORITY", _NOTICE if told_on_stderr else _PRIORITIES[level]),
+        ("PRIORITY", _NOTICE if told_on_stderr else _PRIORITIES[event.level]),
         ("SYSLOG_IDENTIFIER", _IDENTIFIER),
         ("MESSAGE_ID", event.message_id),
     ]

@@ -50,8 +50,6 @@ class LogPipe:
         self.flows = not self._torn
         self.dropped += self._torn
 
-    debug = info = warning = error = critical = msg = write
-
     def flush(self) -> None:
         """Nothing to do: nothing is kept."""
 

@@ -26,7 +26,7 @@ OURS = {
 
 HEAVY = {
     *("click", "dataclasses", "inspect", "ast", "gettext", "uuid", "platform", "difflib", "locale"),
-    *("structlog", "logging", "subprocess", "asyncio", "multiprocessing", "concurrent", "sdnotify", "rich"),
+    *("logging", "subprocess", "asyncio", "multiprocessing", "concurrent", "sdnotify", "rich"),
     *("importlib.metadata", "importlib.resources", "email", "json", "argparse", "sqlite3", "socket"),
     *("shutil", "tempfile", "ctypes", "select", "shlex", "traceback", "threading", "random", "zoneinfo"),
 }

@@ -43,7 +43,6 @@ OUTSIDE: Mapping[str, frozenset[str]] = {
     "apsw": frozenset({"store"}),
     "subprocess": frozenset({"command"}),
     "time": frozenset({"clock"}),
-    "structlog": frozenset({"log"}),
     "sdnotify": frozenset({"systemd"}),
     "cronsim": frozenset({"timetable"}),
     "setproctitle": frozenset({"proc"}),

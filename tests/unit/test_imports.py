@@ -21,7 +21,6 @@ PLANTED = [
     ("sqlqd.worker", "import subprocess", "only command may"),
     ("sqlqd.worker", "import time", "only clock may"),
     ("sqlqd.worker", "from time import monotonic", "only clock may"),
-    ("sqlqd.worker", "import structlog.stdlib", "only log may"),
     ("sqlqd.worker", "import click", "only cli may"),
     ("sqlqd.worker", "import ctypes", "only account, steward, tree may"),
     ("sqlqd.worker", "import threading", "nobody may"),

@@ -29,7 +29,7 @@ def decoded(record: bytes) -> dict[str, bytes]:
 
 def told(level: str = "info", event: str = "job.output", **more: Any) -> dict[str, bytes]:
     fields = {"timestamp": "t", "level": level, "event": event, "pid": 5, "queue": "mail", "job_id": "f" * 32}
-    return decoded(encoded(None, level, fields | more))
+    return decoded(encoded(fields | more))
 
 
 def test_every_field_has_a_name_of_its_own() -> None:
