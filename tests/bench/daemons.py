@@ -1,19 +1,19 @@
 """What a daemon costs and how fast it is: throughput, pick-up, idling, memory."""
 
-import os
 import shutil
-import statistics
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import apsw
 
-from tests.bench.rows import Row, in_turns, percentile, spread
+from tests.bench import peers
+from tests.bench.rows import Row, compared, in_turns, percentile
 from tests.support.daemon import Daemon, children, until
 
 _TRUE = '[queues.true]\ncommand = "true"\ntimeout = "1min"\n'
@@ -55,79 +55,54 @@ def rate(workers: int, jobs: int) -> float:
         start = time.perf_counter()
         connection.execute("DELETE FROM sqlqd_queues").fetchall()
         left = "SELECT EXISTS (SELECT 1 FROM jobs)"
-        while connection.execute(left).fetchall()[0][0]:
-            time.sleep(0.01)
+        until(lambda: not connection.execute(left).fetchall()[0][0], "the queue is empty", 300.0)
         elapsed = time.perf_counter() - start
         connection.close()
+        # A record follows its commit. Whatever did not end well has another one, and is missed here.
+        made.stop()
+        peers.expect("sqlqd", len(made.events("job.finished")), jobs)
     return jobs / elapsed
 
 
-def peers(jobs: int) -> dict[str, list[str]]:
-    """Those that are installed, each as a shell command that gets through that many jobs, two at a time."""
-    numbers = f"seq {jobs}"
-    spooled = (
-        "export TS_SOCKET=$(mktemp -u) TS_MAXFINISHED=1; tsp -S 2; "
-        f"for i in $({numbers}); do tsp sh -c true >/dev/null; done; "
-        'while [ -n "$(tsp -l | sed 1d | grep -v finished)" ]; do sleep 0.01; done; tsp -K'
-    )
-    known = {
-        "xargs -P2": ("xargs", f"{numbers} | xargs -P2 -n1 sh -c true"),
-        "GNU parallel -j2": ("parallel", f"{numbers} | parallel -j2 sh -c true"),
-        "task-spooler, 2 slots": (
-            "tsp",
-            spooled,
-        ),
-    }
-    return {
-        name: ["/bin/sh", "-c", script] for name, (program, script) in known.items() if shutil.which(program)
-    }
-
-
-def _peer_rate(words: list[str], jobs: int) -> float:
-    start = time.perf_counter()
-    subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300, check=False)
-    return jobs / (time.perf_counter() - start)
-
-
 def throughput(rounds: int, jobs: int) -> list[Row]:
-    """Two workers against each peer, and eight against two."""
-    others = peers(jobs)
-    measures = [partial(_peer_rate, words, jobs) for words in others.values()]
+    """Two workers against each peer with two at a time, and eight against two."""
+    others = [peer for peer in peers.ALL if peer.there()]
+    measures = [partial(peer.rate, min(jobs, peer.most or jobs), 2) for peer in others]
     two, eight, *found = in_turns(rounds, lambda: rate(2, jobs), lambda: rate(8, jobs), *measures)
-    ours = statistics.median(two)
     rows = [
-        Row(
-            "jobs a second, `true`, 2 workers",
-            ours,
+        compared(
+            "jobs a second, `true`, 2 workers (commits at NORMAL)",
             "/s",
-            name,
-            statistics.median(values),
-            0.80 if name.startswith("xargs") else 0.0,
+            two,
+            peer.title,
+            values,
+            goal=0.80 if peer.name == "xargs" else None,
             more=True,
-            spread=spread(two),
         )
-        for name, values in zip(others, found, strict=True)
+        for peer, values in zip(others, found, strict=True)
     ]
+    return [*rows, compared("the same, 8 workers", "/s", eight, "2 workers", two, goal=1.3, more=True)]
+
+
+WORKERS = (1, 2, 4, 8, 16)
+
+
+def by_workers(rounds: int, jobs: int) -> list[Row]:
+    """Throughput by the number of workers, and xargs with as many at a time."""
+    ours = [partial(rate, workers, jobs) for workers in WORKERS]
+    theirs = [partial(peers.xargs, jobs, workers) for workers in WORKERS]
+    found = in_turns(rounds, *(measure for pair in zip(ours, theirs, strict=True) for measure in pair))
     return [
-        *rows,
-        Row(
-            "the same, 8 workers",
-            statistics.median(eight),
-            "/s",
-            "2 workers",
-            ours,
-            1.3,
-            more=True,
-            spread=spread(eight),
-        ),
+        compared(f"workers: {workers}", "/s", mine, f"xargs -P{workers}", other, goal=None, more=True)
+        for workers, mine, other in zip(WORKERS, found[::2], found[1::2], strict=True)
     ]
 
 
-def pickup(jobs: int) -> tuple[list[Row], list[float]]:
+def pickup(jobs: int) -> list[Row]:
     """From a commit by another program to the command's first instruction; and how late a delayed job is."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
-        return [], []
+        return []
     with tempfile.TemporaryDirectory(prefix="sqlqd-bench-") as folder:
         program, stamps = Path(folder) / "stamp", Path(folder) / "stamps"
         source = program.with_suffix(".c")
@@ -135,14 +110,42 @@ def pickup(jobs: int) -> tuple[list[Row], list[float]]:
         subprocess.run([compiler, "-O1", "-o", program, source], check=True)
         stamps.touch()
         queue = f'[queues.stamp]\ncommand = ["{program}", "{stamps}"]\ntimeout = "1min"\n'
+        plain: list[float] = []
+        spooled: list[float] = []
         with daemon(queue, 4) as made:
-            plain = _stamped(made, stamps, jobs, delay=None)
+            # Ten at a time by turns, so that both meet the same machine.
+            for _ in range(max(1, jobs // 10)):
+                plain += _stamped(made, stamps, 10, delay=None)
+                if shutil.which("tsp"):
+                    spooled += _spooled(Path(folder), program, stamps, 10)
             late = _stamped(made, stamps, max(5, jobs // 5), delay=0.35)
+    half, most = percentile(plain, 0.5), percentile(plain, 0.99)
+    name = "pick-up after a plain INSERT"
+    row = Row(f"{name}, p50", half, "ms", goal=3.0, samples=tuple(plain))
+    if spooled:
+        other = percentile(spooled, 0.5)
+        row = replace(
+            row, against="task-spooler, from its call", reference=other, ratio=half / other, of_value=True
+        )
     return [
-        Row("pick-up after a plain INSERT, p50", percentile(plain, 0.5), "ms", "", None, 3.0, more=False),
-        Row("pick-up after a plain INSERT, p99", percentile(plain, 0.99), "ms", "", None, 10.0, more=False),
-        Row("a delayed job's lateness, p99", percentile(late, 0.99), "ms", "", None, 10.0, more=False),
-    ], plain
+        row,
+        Row(f"{name}, p99", most, "ms", goal=10.0),
+        Row("a delayed job's lateness, p99", percentile(late, 0.99), "ms", goal=10.0),
+    ]
+
+
+def _spooled(folder: Path, program: Path, stamps: Path, jobs: int) -> list[float]:
+    """Milliseconds from the call of task-spooler's client, which returns once the job is there."""
+    found = []
+    with peers.Spooler(folder, 4) as spooler:
+        for _ in range(jobs):
+            time.sleep(0.05)
+            before = len(stamps.read_text().splitlines())
+            moment = time.time()
+            spooler.add("-n", str(program), str(stamps))
+            until(partial(_longer, stamps, before), "it was started")
+            found.append((float(stamps.read_text().splitlines()[-1]) - moment) * 1000.0)
+    return found
 
 
 def _stamped(made: Daemon, stamps: Path, jobs: int, *, delay: float | None) -> list[float]:
@@ -190,11 +193,30 @@ def idle(seconds: float) -> list[Row]:
         share = (_processor(pids) - before) / seconds * 100.0
         wakeups = (_wakeups(pids) - woken) / seconds
         memory = sum(_pss(pid) for pid in pids)
+        others = _memory_of_huey()
+    row = Row("memory, parent + steward + 8 workers (PSS)", memory, "MiB", goal=40.0)
+    if others:
+        row = replace(
+            row, against="huey with 2 workers", reference=others, ratio=memory / others, of_value=True
+        )
     return [
-        Row("idle, 8 workers: processor", share, "% of a core", "", None, 0.03, more=False),
-        Row("idle, 8 workers: wake-ups", wakeups, "/s", "", None, 2.0, more=False),
-        Row("memory, parent + steward + 8 workers", memory, "MiB", "", None, 40.0, more=False),
+        Row("idle, 8 workers: processor", share, "% of a core", goal=0.03),
+        Row("idle, 8 workers: wake-ups", wakeups, "/s", goal=2.0),
+        row,
     ]
+
+
+def _memory_of_huey() -> float | None:
+    """Of the consumer and two workers that have each run jobs; None where there is no huey."""
+    python = peers.huey_python()
+    if python is None:
+        return None
+    with tempfile.TemporaryDirectory(prefix="sqlqd-bench-") as folder:
+        made = peers.Consumer(Path(folder), 2, python)
+        made.add(20)
+        with made:
+            until(lambda: made.ran.stat().st_size >= 20, "huey has run all jobs", 60.0)
+            return sum(_pss(pid) for pid in made.pids())
 
 
 def _pss(pid: int) -> float:
@@ -218,21 +240,6 @@ def herd(rounds: int) -> list[Row]:
             connection.close()
             return (_processor(pids) - before) / 20 * 1000.0
 
-    many, few = in_turns(rounds, lambda: cost(32), lambda: cost(2))
-    return [
-        Row(
-            "a job's cost to a daemon of 32 workers",
-            statistics.median(many),
-            "ms",
-            "2 workers",
-            statistics.median(few),
-            1.3,
-            more=False,
-            spread=spread(many),
-        )
-    ]
-
-
-def processors() -> int:
-    """Those that this process may use."""
-    return len(os.sched_getaffinity(0))
+    many, few = in_turns(rounds, lambda: cost(32), lambda: cost(2), warm=False)
+    name = "a job's cost to a daemon of 32 workers"
+    return [compared(name, "ms", many, "2 workers", few, goal=1.3, more=False)]

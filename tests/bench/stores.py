@@ -1,13 +1,16 @@
 """What the store costs by itself: against loops written by hand without any of its promises."""
 
 import multiprocessing
+import os
+import shutil
 import sqlite3
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import ExitStack, closing
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,8 +18,9 @@ import apsw
 
 from sqlqd.clock import SystemClock
 from sqlqd.model import Done, Holder, NewJob, Rules
-from sqlqd.store.sqlite import open_store
-from tests.bench.rows import Row, in_turns, percentile, spread
+from sqlqd.store.sqlite import SqliteStore, open_store
+from tests.bench import peers
+from tests.bench.rows import Row, compared, in_turns, percentile
 
 _RULES = (Rules("mail", keep_done=0.0),)
 _HAND = """
@@ -95,7 +99,11 @@ def _together(target: Callable[[str, int, float], None], path: Path, jobs: int) 
         one.start()
     for one in both:
         one.join()
-    return jobs / (time.monotonic() - start)
+    elapsed = time.monotonic() - start
+    peers.expect(target.__name__, jobs - _count(path), jobs)
+    if any(one.exitcode for one in both):
+        raise peers.MissedJobsError(f"{target.__name__} failed")
+    return jobs / elapsed
 
 
 def claims(rounds: int, jobs: int) -> list[Row]:
@@ -110,18 +118,8 @@ def claims(rounds: int, jobs: int) -> list[Row]:
             return _together(_drain_by_hand, _filled_by_hand(Path(folder), jobs), jobs)
 
     mine, hand = in_turns(rounds, ours, by_hand)
-    return [
-        Row(
-            "claim + finish without a command, 2 processes",
-            statistics.median(mine),
-            "/s",
-            "a loop written by hand",
-            statistics.median(hand),
-            0.75,
-            more=True,
-            spread=spread(mine),
-        )
-    ]
+    name = "claim + finish without a command, 2 processes"
+    return [compared(name, "/s", mine, "a loop written by hand", hand, goal=0.75, more=True)]
 
 
 def _write_for(path: str, number: int, seconds: float, results: "multiprocessing.Queue[list[float]]") -> None:
@@ -196,90 +194,89 @@ def locks(rounds: int, seconds: float) -> list[Row]:
             waits = _load(_write_by_handler, _filled_by_hand(Path(folder), 20_000), seconds)
         return max(max(each, default=seconds) for each in waits) * 1000.0
 
-    mine, theirs = in_turns(rounds, ours, handlers)
-    return [
-        Row(
-            "longest wait for the write lock, 10 writers",
-            statistics.median(mine),
-            "ms",
-            "SQLite's busy handler",
-            statistics.median(theirs),
-            0.1,
-            more=False,
-            spread=spread(mine),
-        )
-    ]
+    mine, theirs = in_turns(rounds, ours, handlers, warm=False)
+    name = "longest wait for the write lock, 10 writers"
+    return [compared(name, "ms", mine, "SQLite's busy handler", theirs, goal=0.1, more=False)]
 
 
 def enqueue(rounds: int) -> list[Row]:
-    """One job from the shell, against the interpreter that it runs in."""
-    with tempfile.TemporaryDirectory(prefix="sqlqd-bench-") as folder:
-        config = Path(folder) / "sqlqd.toml"
-        config.write_text('[daemon]\ndatabase = "queue.db"\n[queues.mail]\ncommand = "true"\n')
+    """One job from the shell, against the interpreter that it runs in, and against others' ways."""
+    with tempfile.TemporaryDirectory(prefix="sqlqd-bench-") as folder, ExitStack() as stack:
+        home = Path(folder)
+        config = _configured(home)
         program = Path(sys.executable).with_name("sqlqd")
+        env = {"NQDIR": str(home / "nq")}
+        ways = {"python3 -c pass": [sys.executable, "-c", "pass"]}
+        if shutil.which("tsp"):
+            ways["task-spooler"] = ["tsp", "sh", "-c", "true"]
+            env |= stack.enter_context(peers.Spooler(home, 2)).env
+        if shutil.which("nq"):
+            ways["nq"] = ["nq", "sh", "-c", "true"]
+        if shutil.which("sqlite3"):
+            insert = "PRAGMA synchronous = FULL; INSERT INTO jobs (queue, payload) VALUES ('mail', 'hello')"
+            ways["sqlite3's INSERT"] = ["sqlite3", str(home / "queue.db"), insert]
 
         def timed(words: list[str]) -> float:
             start = time.perf_counter()
-            subprocess.run(words, stdout=subprocess.DEVNULL, check=True)
+            subprocess.run(words, stdout=subprocess.DEVNULL, check=True, env={**os.environ, **env})
             return (time.perf_counter() - start) * 1000.0
 
-        mine, bare = in_turns(
-            rounds,
-            lambda: timed([str(program), "-c", str(config), "enqueue", "mail", "hello"]),
-            lambda: timed([sys.executable, "-c", "pass"]),
-        )
+        own = [str(program), "-c", str(config), "enqueue", "mail", "hello"]
+        mine, *found = in_turns(rounds, *(partial(timed, words) for words in (own, *ways.values())))
+        peers.expect("enqueue", _count(home / "queue.db"), (rounds + 1) * (1 + ("sqlite3's INSERT" in ways)))
+    goals = {"python3 -c pass": 4.5}
     return [
-        Row(
-            "enqueue of one job",
-            statistics.median(mine),
-            "ms",
-            "python3 -c pass",
-            statistics.median(bare),
-            4.5,
-            more=False,
-            spread=spread(mine),
-        )
+        compared("enqueue of one job", "ms", mine, name, values, goal=goals.get(name), more=False)
+        for name, values in zip(ways, found, strict=True)
     ]
 
 
+def _configured(home: Path) -> Path:
+    """A configuration, and its empty database."""
+    config = home / "sqlqd.toml"
+    config.write_text('[daemon]\ndatabase = "queue.db"\n[queues.mail]\ncommand = "true"\n')
+    open_store(home / "queue.db", SystemClock(), create=True).close()
+    return config
+
+
+def _count(path: Path, queue: str = "mail") -> int:
+    with closing(sqlite3.connect(path)) as connection:
+        return int(connection.execute("SELECT count(*) FROM jobs WHERE queue = ?", (queue,)).fetchone()[0])
+
+
 def lines(rounds: int, jobs: int) -> list[Row]:
-    """Many jobs by `enqueue --lines`, against one transaction by hand; and how long another writer waits."""
+    """Many jobs by `enqueue --lines`, against one transaction by hand; and how long others wait."""
     text = b"".join(b"payload number %d\n" % number for number in range(jobs))
-    waits: list[float] = []
+    working: list[float] = []
+    reading: list[float] = []
 
     def ours() -> float:
         with tempfile.TemporaryDirectory(prefix="sqlqd-bench-") as folder:
-            config = Path(folder) / "sqlqd.toml"
-            config.write_text('[daemon]\ndatabase = "queue.db"\n[queues.mail]\ncommand = "true"\n')
-            program = str(Path(sys.executable).with_name("sqlqd"))
-            store = open_store(Path(folder) / "queue.db", SystemClock(), create=True)
-            start = time.perf_counter()
-            words = [program, "-c", str(config), "enqueue", "mail", "--lines"]
-            with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as adding:
-                assert adding.stdin is not None
-                reader = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=adding.stdin)
-                adding.stdin.close()
-                feeder = multiprocessing.get_context("fork").Process(target=_feed, args=(reader.stdin, text))
-                feeder.start()
-                assert reader.stdin is not None
-                reader.stdin.close()
+            home = Path(folder)
+            config, source = _configured(home), home / "lines"
+            source.write_bytes(text)
+            words = [str(Path(sys.executable).with_name("sqlqd")), "-c", str(config), "enqueue", "mail"]
+            store = open_store(home / "queue.db", SystemClock())
+            store.enqueue([NewJob("work", "x")] * 10_000)
+            reader = apsw.Connection(str(home / "queue.db"))
+            with source.open("rb") as given:
+                start = time.perf_counter()
+                adding = subprocess.Popen([*words, "--lines"], stdin=given, stdout=subprocess.DEVNULL)
                 while adding.poll() is None:
-                    began = time.perf_counter()
-                    store.claim(Holder("b" * 16, 1, 1), (Rules("nothing"),))
-                    waits.append((time.perf_counter() - began) * 1000.0)
-                    time.sleep(0.005)
-                feeder.join()
-                reader.wait()
-            elapsed = time.perf_counter() - start
+                    working.append(_timed(lambda: _work(store)))
+                    reading.append(_timed(lambda: reader.execute(_READ).fetchall()))
+                    time.sleep(0.002)
+                elapsed = time.perf_counter() - start
+            reader.close()
             store.close()
+            peers.expect("enqueue --lines", _count(home / "queue.db"), jobs)
         return jobs / elapsed
 
     def by_hand() -> float:
         with tempfile.TemporaryDirectory(prefix="sqlqd-bench-") as folder:
-            path = Path(folder) / "queue.db"
-            open_store(path, SystemClock(), create=True).close()
+            _configured(Path(folder))
             start = time.perf_counter()
-            connection = sqlite3.connect(path, isolation_level=None)
+            connection = sqlite3.connect(Path(folder) / "queue.db", isolation_level=None)
             connection.execute("BEGIN")
             rows = ((line.decode(),) for line in text.splitlines())
             connection.executemany("INSERT INTO jobs (queue, payload) VALUES ('mail', ?)", rows)
@@ -288,36 +285,39 @@ def lines(rounds: int, jobs: int) -> list[Row]:
             return jobs / (time.perf_counter() - start)
 
     mine, hand = in_turns(rounds, ours, by_hand)
+    name = f"enqueue --lines, {jobs:,} jobs"
     return [
-        Row(
-            f"enqueue --lines, {jobs} jobs",
-            statistics.median(mine),
-            "/s",
-            "one executemany by hand",
-            statistics.median(hand),
-            0.5,
-            more=True,
-            spread=spread(mine),
-        ),
-        Row("a writer's wait meanwhile, longest", max(waits), "ms", "", None, 50.0, more=False),
-        Row("a writer's wait meanwhile, p99", percentile(waits, 0.99), "ms", "", None, 50.0, more=False),
+        compared(name, "/s", mine, "one executemany by hand", hand, goal=0.5, more=True),
+        Row("a worker's claim and finish meanwhile, longest", max(working), "ms", goal=50.0),
+        Row("a worker's claim and finish meanwhile, p99", percentile(working, 0.99), "ms", goal=50.0),
+        Row("a reader's wait meanwhile, longest", max(reading), "ms", goal=50.0),
+        Row("a reader's wait meanwhile, p99", percentile(reading, 0.99), "ms", goal=50.0),
     ]
 
 
-def _feed(pipe: object, text: bytes) -> None:
-    pipe.write(text)  # type: ignore[attr-defined]  # the pipe of a process
-    pipe.close()  # type: ignore[attr-defined]  # as above
+_READ = "SELECT id FROM jobs WHERE queue = 'work' LIMIT 1"
+
+
+def _work(store: SqliteStore) -> None:
+    claim = store.claim(Holder("b" * 16, 1, 1), (Rules("work", keep_done=0.0),)).claim
+    if claim is not None:
+        store.settle(claim, Done())
+
+
+def _timed(what: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    what()
+    return (time.perf_counter() - start) * 1000.0
 
 
 def drained(jobs: int) -> list[Row]:
-    """A full file drained in one go: the last tenth against the first, and what the file grows by."""
+    """A full file drained in one go: the last tenth against the first, and what file and memory grow by."""
     with tempfile.TemporaryDirectory(prefix="sqlqd-bench-") as folder:
         path = _filled(Path(folder), jobs)
         size = path.stat().st_size
         store = open_store(path, SystemClock(), autocheckpoint=False)
         holder = Holder("b" * 16, 1, 1)
-        tenth = jobs // 10
-        moments = [time.perf_counter()]
+        moments, memory = [time.perf_counter()], []
         claim = store.claim(holder, _RULES).claim
         done = 0
         while claim is not None:
@@ -325,20 +325,24 @@ def drained(jobs: int) -> list[Row]:
             done += 1
             if done % 1000 == 0:
                 store.checkpoint()
-            if done % tenth == 0:
                 moments.append(time.perf_counter())
+                memory.append(_resident())
         store.close()
-        grown = path.stat().st_size / size
-    rates = [tenth / (after - before) for before, after in pairwise(moments)]
+        grown = path.stat().st_size
+        peers.expect("the drain", done, jobs)
+        peers.expect("the drain", jobs - _count(path), jobs)
+    rates = [1000 / (after - before) for before, after in pairwise(moments)]
+    tenth = len(rates) // 10
+    name, first = f"{jobs:,} jobs drained: the last tenth", "the first tenth"
+    sizes = [grown / 2**20], [size / 2**20]
     return [
-        Row(
-            f"{jobs} jobs drained: the last tenth",
-            rates[-1],
-            "/s",
-            "the first tenth",
-            rates[0],
-            0.9,
-            more=True,
-        ),
-        Row("the file meanwhile", grown, "of its size before", "", None, 1.01, more=False),
+        compared(name, "/s", rates[-tenth:], first, rates[:tenth], goal=0.9, more=True),
+        compared("memory of who drains", "MiB", memory[-tenth:], first, memory[:tenth], goal=1.1, more=False),
+        compared("the file at the end", "MiB", sizes[0], "before", sizes[1], goal=1.01, more=False),
     ]
+
+
+def _resident() -> float:
+    """Of this process, in MiB."""
+    text = Path("/proc/self/status").read_text()
+    return int(text.split("VmRSS:")[1].split()[0]) / 1024.0

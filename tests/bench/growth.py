@@ -1,16 +1,13 @@
-"""What a claim costs as the database grows. Started by ./scripts/bench-claim.
+"""What a claim costs as the database grows.
 
 Every shape is a file of its own, and all are measured in turns, so that a machine that slows down slows
 all of them; what counts is the ratio of medians.
 """
 
-import argparse
-import json
 import statistics
-import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import apsw
@@ -18,6 +15,7 @@ import apsw
 from sqlqd.clock import SystemClock
 from sqlqd.model import Done, Holder, Rules
 from sqlqd.store.sqlite import SqliteStore, open_store
+from tests.bench.rows import Row, compared
 
 LIMIT = 1.5
 """How many times what the smallest shape costs another one may."""
@@ -45,7 +43,7 @@ _DEAD = (
 
 @dataclass
 class Shape:
-    """One database and what was measured on it, in microseconds."""
+    """One database."""
 
     name: str
     fill: str
@@ -53,26 +51,26 @@ class Shape:
     ready: int = BASE
     limit: float = LIMIT
     store: SqliteStore | None = None
-    claims: list[float] = field(default_factory=list)
-    turns: list[float] = field(default_factory=list)
 
 
 def shapes(scale: int) -> list[Shape]:
-    """The smallest first: the others are measured against it."""
+    """The smallest first: the others are measured against it. Names tell the rows that there really are."""
+    hundred, million, five = 100_000 // scale, 1_000_000 // scale, 5_000_000 // scale
     return [
-        Shape("1k waiting", _READY, 0),
-        Shape("100k waiting", _READY, 100_000 // scale),
-        Shape("1M waiting", _READY, 1_000_000 // scale),
-        Shape("1M future of high priority", _FUTURE, 1_000_000 // scale),
-        Shape("1M future of 100 high priorities", _MANY_FUTURES, 1_000_000 // scale, limit=5.0),
-        Shape("10k leased", _LEASED, 10_000),
-        Shape("1M dead", _DEAD, 1_000_000 // scale),
+        Shape(f"{BASE:,} waiting", _READY, 0),
+        Shape(f"{hundred:,} waiting", _READY, hundred),
+        Shape(f"{million:,} waiting", _READY, million),
+        Shape(f"{five:,} waiting", _READY, five),
+        Shape(f"{million:,} future of one high priority", _FUTURE, million),
+        Shape(f"{million:,} future of 100 high priorities", _MANY_FUTURES, million, limit=5.0),
+        Shape("10,000 leased", _LEASED, 10_000),
+        Shape(f"{million:,} dead", _DEAD, million),
     ]
 
 
 def make(shape: Shape, folder: Path) -> SqliteStore:
     """Fill the shape's file and open it."""
-    path = folder / f"{shape.name.replace(' ', '-')}.db"
+    path = folder / f"{shape.name.replace(' ', '-').replace(',', '')}.db"
     open_store(path, SystemClock(), create=True).close()
     connection = apsw.Connection(str(path))
     connection.execute("PRAGMA synchronous = OFF").fetchall()
@@ -85,55 +83,55 @@ def make(shape: Shape, folder: Path) -> SqliteStore:
     return open_store(path, SystemClock(), autocheckpoint=False)
 
 
-def measure(shape: Shape, claims: int) -> None:
-    """Claim and finish by themselves, then finish with the next claim in one transaction."""
+def measure(shape: Shape, claims: int) -> tuple[float, float]:
+    """The medians of claims by themselves, and of finishing with the next claim, in microseconds."""
     store = shape.store
     assert store is not None
+    once, turns = [], []
     for _ in range(claims):
         start = time.perf_counter()
         claim = store.claim(HOLDER, SERVED).claim
-        shape.claims.append((time.perf_counter() - start) * 1e6)
+        once.append((time.perf_counter() - start) * 1e6)
         assert claim is not None
         start = time.perf_counter()
         settled = store.settle(claim, Done(), then=(HOLDER, SERVED))
-        shape.turns.append((time.perf_counter() - start) * 1e6)
+        turns.append((time.perf_counter() - start) * 1e6)
         assert settled.next.claim is not None
         store.settle(settled.next.claim, Done())
+    return statistics.median(once), statistics.median(turns)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Measure, print a line for each shape; 1 if any of them costs too much."""
-    parser = argparse.ArgumentParser(prog="bench-claim", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the rows, and fewer rounds")
-    quick = parser.parse_args(arguments).quick
-    measured = shapes(10 if quick else 1)
-    rounds, claims = (10, 10) if quick else (20, 20)
+def growth(rounds: int, claims: int, scale: int) -> list[Row]:
+    """Each shape against the smallest one."""
+    measured = shapes(scale)
     with tempfile.TemporaryDirectory(prefix="sqlqd-bench-") as folder:
         for shape in measured:
             shape.store = make(shape, Path(folder))
-        for _ in range(rounds):
-            for shape in measured:
-                measure(shape, claims)
-    smallest = measured[0]
-    failed = False
-    for shape in measured:
-        ratio = statistics.median(shape.claims) / statistics.median(smallest.claims)
-        failed |= ratio > shape.limit
-        line = {
-            "bench": "claim",
-            "shape": shape.name,
-            "ready": BASE + (shape.rows if shape.fill == _READY else 0),
-            "others": 0 if shape.fill == _READY else shape.rows,
-            "claim_us": round(statistics.median(shape.claims), 1),
-            "claim_ratio": round(ratio, 2),
-            "finish_and_claim_us": round(statistics.median(shape.turns), 1),
-            "finish_and_claim_ratio": round(
-                statistics.median(shape.turns) / statistics.median(smallest.turns), 2
-            ),
-        }
-        sys.stdout.write(json.dumps(line) + "\n")
-    return 1 if failed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        claimed: list[list[float]] = [[] for _ in measured]
+        turned: list[list[float]] = [[] for _ in measured]
+        for number in range(rounds + 1):
+            pairs = list(enumerate(measured))
+            for index, shape in pairs if number % 2 else reversed(pairs):
+                once, turns = measure(shape, claims)
+                if number:  # the first round only warms
+                    claimed[index].append(once)
+                    turned[index].append(turns)
+        for shape in measured:
+            assert shape.store is not None
+            shape.store.close()
+    rows = []
+    for what, found in (("a claim", claimed), ("finish and next claim", turned)):
+        rows += [
+            compared(
+                f"{what}, {shape.name}",
+                "µs",
+                found[index],
+                measured[0].name,
+                found[0],
+                goal=shape.limit,
+                more=False,
+            )
+            for index, shape in enumerate(measured)
+            if index
+        ]
+    return rows
