@@ -21,7 +21,7 @@ Measured = tuple[str, float, list[Row]]
 def groups(*, full: bool) -> dict[str, Group]:
     """What is measured, by name."""
     rounds = 5 if full else 3
-    jobs = 2000 if full else 300
+    jobs = 2000 if full else 500
     return {
         "throughput": lambda: daemons.throughput(rounds, jobs),
         "workers": lambda: daemons.by_workers(rounds, jobs),

@@ -55,7 +55,7 @@ def rate(workers: int, jobs: int) -> float:
         start = time.perf_counter()
         connection.execute("DELETE FROM sqlqd_queues").fetchall()
         left = "SELECT EXISTS (SELECT 1 FROM jobs)"
-        until(lambda: not connection.execute(left).fetchall()[0][0], "the queue is empty", 300.0)
+        peers.soon(lambda: not connection.execute(left).fetchall()[0][0], "the queue is empty")
         elapsed = time.perf_counter() - start
         connection.close()
         # A record follows its commit. Whatever did not end well has another one, and is missed here.
@@ -113,6 +113,7 @@ def pickup(jobs: int) -> list[Row]:
         plain: list[float] = []
         spooled: list[float] = []
         with daemon(queue, 4) as made:
+            _stamped(made, stamps, 3, delay=None)
             # Ten at a time by turns, so that both meet the same machine.
             for _ in range(max(1, jobs // 10)):
                 plain += _stamped(made, stamps, 10, delay=None)

@@ -17,7 +17,18 @@ def job() -> None:
     os.write(_ran, b".")
 
 
-def add(jobs: int) -> None:
+@huey.task()  # type: ignore[untyped-decorator]  # as above
+def hold() -> None:
+    """Keep a worker until a line comes through the gate."""
+    os.write(_ran, b".")
+    gate = os.open(os.path.join(_FOLDER, "gate"), os.O_RDONLY)  # noqa: PTH118
+    os.read(gate, 1)
+    os.close(gate)
+
+
+def add(jobs: int, held: int) -> None:
     """Before the consumer starts."""
+    for _ in range(held):
+        hold()
     for _ in range(jobs):
         job()

@@ -12,7 +12,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,16 +88,30 @@ def parallel(jobs: int, at_once: int) -> float:
     return jobs / elapsed
 
 
+@contextmanager
+def _gate(folder: Path) -> Iterator[tuple[Path, Callable[[int], object]]]:
+    """A pipe from which jobs read a line, and what writes that many.
+
+    Held open from the start, so that nobody waits for a reader that has died.
+    """
+    gate = folder / "gate"
+    os.mkfifo(gate)
+    held = os.open(gate, os.O_RDWR)
+    try:
+        yield gate, lambda lines: os.write(held, b"\n" * lines)
+    finally:
+        os.close(held)
+
+
 def spooler(jobs: int, at_once: int) -> float:
     """task-spooler with that many slots, all of them held by one job until the others are there."""
-    with tempfile.TemporaryDirectory(prefix="sqlqd-bench-") as folder:
-        gate = Path(folder) / "gate"
-        os.mkfifo(gate)
-        with Spooler(Path(folder), at_once) as made:
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sqlqd-bench-")))
+        with _gate(folder) as (gate, release), Spooler(folder, at_once) as made:
             made.add("-N", str(at_once), "sh", "-c", f"read x <{gate}")
             ids = [made.add(*_JOB) for _ in range(jobs)]
             start = time.perf_counter()
-            gate.write_text("\n")
+            release(1)
             for last in ids[-at_once:]:
                 made.tell("-w", last)
             elapsed = time.perf_counter() - start
@@ -134,16 +149,14 @@ class Spooler:
 
 def nq(jobs: int, at_once: int) -> float:
     """One at a time in a folder, so that it gets a folder for each that shall run at once."""
-    with tempfile.TemporaryDirectory(prefix="sqlqd-bench-") as folder:
-        gate = Path(folder) / "gate"
-        os.mkfifo(gate)
+    with tempfile.TemporaryDirectory(prefix="sqlqd-bench-") as folder, _gate(Path(folder)) as (gate, release):
         queues = [Path(folder) / str(number) for number in range(at_once)]
         for queue in queues:
             _run(["nq", "-q", "sh", "-c", f"read x <{gate}"], env={"NQDIR": str(queue)})
         for number in range(jobs):
             _run(["nq", "-q", *_JOB], env={"NQDIR": str(queues[number % at_once])})
         start = time.perf_counter()
-        gate.write_text("\n" * at_once)
+        release(at_once)
         for queue in queues:
             _run(["nq", "-w"], env={"NQDIR": str(queue)})
         elapsed = time.perf_counter() - start
@@ -177,9 +190,9 @@ class Consumer:
         self.ran = folder / "ran"
         self.ran.touch()
 
-    def add(self, jobs: int) -> None:
-        """That many, by one process."""
-        words = [self._python, "-c", f"import {TASKS.stem}; {TASKS.stem}.add({jobs})"]
+    def add(self, jobs: int, held: int = 0) -> None:
+        """That many, by one process; before them some that wait for the gate."""
+        words = [self._python, "-c", f"import {TASKS.stem}; {TASKS.stem}.add({jobs}, {held})"]
         _run(words, env=self._env)
 
     def __enter__(self) -> "Consumer":
@@ -196,19 +209,29 @@ class Consumer:
 
 
 def huey(jobs: int, at_once: int) -> float:
-    """Timed from when it has run a job for each worker until it has run all: its start does not count."""
+    """Each of its workers is held by a job until the clock starts, so that its own start does not count."""
     python = huey_python()
     assert python is not None
-    with tempfile.TemporaryDirectory(prefix="sqlqd-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="sqlqd-bench-") as folder, _gate(Path(folder)) as (_, release):
         made = Consumer(Path(folder), at_once, python)
-        made.add(jobs)
+        made.add(jobs, held=at_once)
         with made:
-            until(lambda: made.ran.stat().st_size, "huey runs a job", _PATIENCE)
-            start, begun = time.perf_counter(), made.ran.stat().st_size
-            until(lambda: made.ran.stat().st_size >= jobs, "huey has run all jobs", _PATIENCE)
+            until(lambda: made.ran.stat().st_size == at_once, "its workers are held")
+            start = time.perf_counter()
+            release(at_once)
+            soon(lambda: made.ran.stat().st_size >= at_once + jobs, "huey has run all jobs")
             elapsed = time.perf_counter() - start
-        expect("huey", made.ran.stat().st_size, jobs)
-    return (jobs - begun) / elapsed
+        expect("huey", made.ran.stat().st_size - at_once, jobs)
+    return jobs / elapsed
+
+
+def soon(true: Callable[[], bool], what: str) -> None:
+    """Wait for what is timed: seen within 2 ms."""
+    end = time.monotonic() + _PATIENCE
+    while not true():
+        if time.monotonic() > end:
+            raise MissedJobsError(f"not within {_PATIENCE:g} s: {what}")
+        time.sleep(0.002)
 
 
 def _has(program: str) -> Callable[[], bool]:

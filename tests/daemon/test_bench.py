@@ -37,11 +37,26 @@ def test_what_cannot_be_done_is_said_before_anything_is_measured(words: list[str
     assert said in done.stderr
 
 
-def test_a_command_that_fails_leaves_its_peer_without_a_rate(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def _needed(peer: peers.Peer) -> None:
+    if not peer.there():
+        pytest.skip(f"{peer.name} is not installed ({peer.install})")
+
+
+@pytest.mark.parametrize("peer", peers.ALL, ids=lambda peer: peer.name)
+def test_each_peer_that_is_here_runs_all_it_is_given(peer: peers.Peer) -> None:
+    _needed(peer)
+    assert peer.rate(6, 2) > 0
+
+
+@pytest.mark.parametrize("name", ["xargs", "task-spooler", "nq"])
+def test_jobs_that_fail_leave_a_peer_without_a_rate(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "sh").write_text("#!/bin/false\n")
-    (tmp_path / "sh").chmod(0o755)
+    peer = next(peer for peer in peers.ALL if peer.name == name)
+    _needed(peer)
+    shell = tmp_path / "sh"
+    shell.write_text('#!/bin/sh\n[ "$2" != true ] || exit 3\nexec /bin/sh "$@"\n')
+    shell.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    with pytest.raises(peers.MissedJobsError, match="xargs exited with 123"):
-        peers.xargs(3, 2)
+    with pytest.raises(peers.MissedJobsError):
+        peer.rate(4, 2)
