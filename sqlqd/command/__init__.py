@@ -352,7 +352,7 @@ class Command:
         )
         # A command that was asked to stop and came to an end of its own has that end.
         own = how is Ended.INTERRUPTED and not ended_by_stop(ended)
-        self.outcome = ended if own else replace(ended, how=how)
+        self.outcome = ended if own or how is ended.how else replace(ended, how=how)
 
     def _give_up(self, members: tuple[tree.Member, ...]) -> None:
         self.remains = frozenset(member.pid for member in members)

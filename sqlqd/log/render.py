@@ -56,7 +56,7 @@ def _spelled(match: re.Match[str]) -> str:
 def _plain(value: Any) -> str | int | float | bool | None:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
-    if value is None or isinstance(value, bool | int | float | str):
+    if value is None or isinstance(value, (int, float, str)):
         return value
     return str(value)
 
