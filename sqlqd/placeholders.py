@@ -70,8 +70,21 @@ def _field(payload: object, name: str) -> str:
     value = payload.get(name) if isinstance(payload, dict) else None
     if value is None:
         raise Lacking(f'the payload has no field "{name}", which the command needs')
-    if isinstance(value, str):
-        return value
+    text = value if isinstance(value, str) else _spelled(value)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # Refused here, where it is the job's fault: the system's refusal would hold the whole queue.
+        raise Lacking(
+            f'the payload\'s field "{name}" holds half a character, which no argument can'
+        ) from None
+    return text
+
+
+def _spelled(value: object) -> str:
     import json  # noqa: PLC0415 - see _parsed
 
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    try:
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    except RecursionError:
+        raise Lacking("the payload is nested too deeply for an argument") from None

@@ -61,6 +61,9 @@ def test_whatever_a_payload_holds_stays_in_its_argument(payload: str) -> None:
         ("[1]", 'no field "to"'),
         ("hello", "not valid JSON"),
         ("[" * 100_000, "not valid JSON"),
+        (r'{"to": "\ud800"}', "half a character"),
+        (r'{"to": "\udc80"}', "half a character"),
+        (r'{"to": ["\ud83d"]}', "half a character"),
     ],
 )
 def test_what_a_payload_lacks_is_said(payload: str, said: str) -> None:
