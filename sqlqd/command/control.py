@@ -9,6 +9,7 @@ One file for each worker, emptied between jobs: nothing of an earlier job lives 
 import math
 import os
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +17,10 @@ from sqlqd import units
 from sqlqd.model import Progress
 
 MOST = 64 * 1024
-"""Bytes that one run may write; what is beyond is not read."""
+"""Bytes that are read at a look; of what is more, the newest."""
+
+MOST_NAMED = 10
+"""Lines of a run that are named although they mean nothing; the others are counted."""
 
 _LONGEST_WORD = 200
 _SHOWN = 80
@@ -96,6 +100,7 @@ class Control:
         self._own = self._owner = (os.geteuid(), os.getegid())
         self._read = 0
         self._rest = b""
+        self._unknown = 0
 
     def begin(self, owner: tuple[int, int] | None = None) -> Path | None:
         """Have it empty, and writable for that user and group; None: there is no room for such a file."""
@@ -111,23 +116,51 @@ class Control:
                 self._owner = wanted
         except OSError:
             return None
-        self._read, self._rest = 0, b""
+        self._read, self._rest, self._unknown = 0, b"", 0
         return self.path
 
     def words(self, *, last: bool = False) -> list[Word]:
         """What was said since; `last`: also a line without an end."""
-        if self._fd < 0 or self._read >= MOST:
+        if self._fd < 0:
             return []
         try:
-            data = os.pread(self._fd, MOST - self._read, self._read)
+            data, passed_over = self._unread()
         except OSError:
             return []
-        self._read += len(data)
-        *lines, self._rest = (self._rest + data).split(b"\n")
+        *lines, rest = (self._rest + data).split(b"\n")
+        # However long a line is that does not end, it is not all kept.
+        self._rest = rest[:MOST]
         if last:
             lines.append(self._rest)
         parsed = (parse(line.decode(errors="replace")) for line in lines)
-        return [word for word in parsed if word is not None]
+        words = self._named(word for word in parsed if word is not None)
+        if passed_over:
+            words.insert(
+                0, Malformed(f"{passed_over} bytes at once are too many: only the last lines are read")
+            )
+        if last and self._unknown > MOST_NAMED:
+            words.append(Malformed(f"{self._unknown - MOST_NAMED} more lines that mean nothing"))
+        return words
+
+    def _unread(self) -> tuple[bytes, int]:
+        """What was written since, the newest where that is much; and how much was left out."""
+        data = os.pread(self._fd, MOST, self._read)
+        self._read += len(data)
+        if len(data) < MOST or (left := os.fstat(self._fd).st_size - self._read) <= 0:
+            return data, 0
+        first = self._read + max(0, left - MOST)
+        data = os.pread(self._fd, MOST, first)
+        self._rest, passed_over = b"", MOST + first - self._read
+        self._read = first + len(data)
+        return data.partition(b"\n")[2], passed_over
+
+    def _named(self, words: Iterable[Word]) -> list[Word]:
+        named: list[Word] = []
+        for word in words:
+            self._unknown += isinstance(word, Malformed)
+            if not isinstance(word, Malformed) or self._unknown <= MOST_NAMED:
+                named.append(word)
+        return named
 
     def close(self) -> None:
         """Take it away."""

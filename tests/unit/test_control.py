@@ -1,12 +1,13 @@
 """What a command says of itself: two kinds of lines, and everything else passed over."""
 
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from sqlqd.command import control
-from sqlqd.command.control import MOST, Control, Malformed, RetryAfter, parse
+from sqlqd.command.control import MOST, MOST_NAMED, Control, Malformed, RetryAfter, Word, parse
 from sqlqd.model import Progress
 
 
@@ -60,11 +61,63 @@ def test_it_is_read_as_it_grows_and_empty_for_the_next(
     assert file.begin() == path
     assert path.read_text() == ""
     assert file.words(last=True) == []
-    path.write_bytes(b"progress 5\n" + b"\xff" * (2 * MOST) + b"\nprogress 6\n")
-    assert [type(word) for word in (*file.words(), *file.words(last=True))] == [Progress]
     file.close()
     assert not path.exists()
     assert file.words() == []
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Control]:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    one = Control("f" * 16)
+    assert one.begin() is not None
+    yield one
+    one.close()
+
+
+def said(words: list[Word]) -> list[object]:
+    return [word.reason if isinstance(word, Malformed) else word for word in words]
+
+
+def test_who_says_much_is_heard_to_the_end(file: Control) -> None:
+    with file.path.open("a") as writer:
+        for percent in (1, 2, 3):
+            writer.write(f"progress {percent}\n" * (MOST // 12))
+            writer.flush()
+            assert file.words()[-1] == Progress(percent)
+        writer.write("retry-after 5m")
+    assert file.words(last=True) == [RetryAfter(300.0)]
+
+
+@pytest.mark.parametrize("much", [MOST, 2 * MOST, 50 * MOST + 7])
+def test_of_too_much_at_once_the_last_lines_are_read(file: Control, much: int) -> None:
+    file.path.write_bytes(b"\xff" * much + b"\nprogress 6\n")
+    passed_over, last = said(file.words())
+    assert str(passed_over).endswith("only the last lines are read")
+    assert last == Progress(6.0)
+    assert file.words(last=True) == []
+
+
+def test_a_line_without_an_end_is_not_all_kept(file: Control) -> None:
+    for _ in range(5):
+        with file.path.open("ab") as writer:
+            writer.write(b"x" * (MOST - 1))
+        assert file.words() == []
+    with file.path.open("ab") as writer:
+        writer.write(b"\nprogress 7")
+    nonsense, last = file.words(last=True)
+    assert isinstance(nonsense, Malformed)
+    assert last == Progress(7.0)
+
+
+def test_of_lines_that_mean_nothing_the_first_are_named_and_the_others_counted(file: Control) -> None:
+    file.path.write_text("bogus\n" * 1000 + "retry-after 5m\n")
+    named = file.words()
+    assert len(named) == MOST_NAMED + 1
+    assert named[-1] == RetryAfter(300.0)
+    assert said(file.words(last=True)) == ["990 more lines that mean nothing"]
+    assert file.begin() is not None
+    assert file.words(last=True) == []
 
 
 def test_what_stands_in_the_way_leaves_it_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
