@@ -76,3 +76,10 @@ class DaemonNow:
     """Whether the file has the queue; None: it cannot be read by whoever asks."""
     concurrency: int | None = None
     """The queue's, by that file."""
+
+
+def in_a_row(failures: int) -> str:
+    """Why a breaker holds a queue, as part of a sentence."""
+    if failures == 1:
+        return "the last attempt failed"
+    return f"{failures} attempts failed one after the other"

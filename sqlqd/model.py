@@ -269,6 +269,8 @@ class Release:
     """Not before; None: at once."""
     block: float = 0.0
     """Seconds that the whole queue is held, where its command cannot be started."""
+    told: bool = False
+    """Whether it ran and said so: the reason is kept with the job, as of a failure."""
 
 
 @dataclass(frozen=True, slots=True)

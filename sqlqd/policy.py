@@ -93,7 +93,7 @@ def _failed(outcome: Outcome, claim: Claim, policy: Policy, now: float, rng: ran
     why = reason(outcome)
     if outcome.how is Ended.EXITED and outcome.retry_after is not None:
         asked = f"{why}, and asked to be tried again in {spell(outcome.retry_after)}"
-        return Release(asked, at=now + outcome.retry_after)
+        return Release(asked, at=now + outcome.retry_after, told=True)
     if outcome.how is Ended.EXITED and outcome.code in policy.dead_codes:
         return Bury(f"{why}, which is not tried again")
     if claim.job.attempts >= claim.max_attempts:

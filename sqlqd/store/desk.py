@@ -170,7 +170,7 @@ def _refuses_retry(database: Database, placed: Placed, now: Moment) -> str | Non
     if record.state is State.RUNNING and leases.is_nobodys(database, row, now):
         return None
     if record.state is State.SCHEDULED:
-        return None if record.attempts else _NEVER_FAILED
+        return None if record.attempts or record.last_error is not None else _NEVER_FAILED
     if record.state is not State.DEAD:
         return f"is {record.state.value}"
     if database.one(_LIVE_WITH_ID, (row,)):

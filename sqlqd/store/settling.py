@@ -35,7 +35,7 @@ def _settled(database: Database, claim: Claim, verdict: Verdict, outcome: Outcom
         case Bury(reason):
             return _bury(database, claim, reason, outcome, now)
         case Release():
-            return _release(database, claim, verdict, now)
+            return _release(database, claim, verdict, outcome, now)
 
 
 def _end(database: Database, claim: Claim, ended: str, outcome: Outcome | None, now: float) -> bool:
@@ -65,9 +65,10 @@ def _bury(database: Database, claim: Claim, reason: str, outcome: Outcome | None
     return True
 
 
-def _release(database: Database, claim: Claim, release: Release, now: float) -> bool:
+def _release(database: Database, claim: Claim, release: Release, outcome: Outcome | None, now: float) -> bool:
     at = None if release.at is None else _within_time(release.at)
-    if not database.run(sql.GIVE_BACK, (at, None, 1, claim.job.id, claim.token)):
+    error = _error(release.reason, outcome) if release.told else None
+    if not database.run(sql.GIVE_BACK, (at, error, 1, claim.job.id, claim.token)):
         return False
     if release.block > 0:
         until = now + min(release.block, LONGEST_BLOCK)

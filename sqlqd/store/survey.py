@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from sqlqd.circumstances import in_a_row
 from sqlqd.model import DaemonSeen, Overview, Progress, QueueCount, Record, Selection, State, WorkerSeen
 from sqlqd.store import pauses
 from sqlqd.store.database import Database, Moment
@@ -146,7 +147,7 @@ def _broken(database: Database, now: float) -> Iterator[tuple[bytes, float, str]
     """The queues that are held because their jobs failed one after the other, until when, and why."""
     rows = database.all(_BREAKS, (now,)) if database.schema >= WITH_POLICIES else []
     for name, until, failures in rows:
-        yield name, until, f"{failures} attempts failed one after the other; then one job is tried"
+        yield name, until, f"{in_a_row(failures)}; then one job is tried"
 
 
 def workers(database: Database) -> tuple[WorkerSeen, ...]:

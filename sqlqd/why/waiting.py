@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from sqlqd.circumstances import MOST_AHEAD, Circumstances, DaemonNow, Stage
+from sqlqd.circumstances import MOST_AHEAD, Circumstances, DaemonNow, Stage, in_a_row
 from sqlqd.model import LATEST, Pause, State
 from sqlqd.moments import local
 from sqlqd.units import spell
@@ -36,8 +36,12 @@ def _due_later(seen: Circumstances) -> Reason:
     due = job.run_at if job.run_at is not None else seen.now
     numbers: Numbers = {"due_at": due, "due_in_seconds": due - seen.now}
     when = f"it is due in {spell(due - seen.now)}, at {local(due)}"
+    error = said(job.last_error)
+    # By their first lines: attempts that counted are remembered by less of their output.
+    if error and error not in {said(each.error) for each in job.history}:
+        return Reason("put_off", f"{when}, as its command put it off: {error}", numbers | {"error": error})
     if not job.attempts or not job.history:
-        return Reason("scheduled", f"{when}, as it was enqueued for then or its command put it off", numbers)
+        return Reason("scheduled", f"{when}, as it was enqueued for then", numbers)
     error = said(job.history[-1].error)
     how = f"with {error}" if error.startswith("exit ") else f"({error})"
     numbers |= {"attempt": job.attempts, "error": error, "exit_code": job.history[-1].exit_code}
@@ -80,8 +84,8 @@ def _blocked(seen: Circumstances) -> Iterator[Reason]:
     left = seen.blocked_until - seen.now
     if seen.failures:
         clause = (
-            f"its queue is held for another {spell(left)}, since {seen.failures} attempts failed one after "
-            "the other; then one job is tried"
+            f"its queue is held for another {spell(left)}, since {in_a_row(seen.failures)}; "
+            "then one job is tried"
         )
         yield Reason("broken", clause, {"blocked_until": seen.blocked_until, "failures": seen.failures})
         return

@@ -164,7 +164,7 @@ def test_a_rate_a_breaker_and_the_turns_of_a_key(store: Store, clock: TwoHands) 
     assert (seen.turn_of, seen.blocked_until, seen.failures) == (None, clock.wall() + 600.0, 1)
     (queue,) = store.overview(["mail"]).queues
     assert queue.blocked_until == clock.wall() + 600.0
-    assert queue.blocked_reason == "1 attempts failed one after the other; then one job is tried"
+    assert queue.blocked_reason == "the last attempt failed; then one job is tried"
 
 
 def test_how_far_a_job_is_while_it_runs(store: Store) -> None:

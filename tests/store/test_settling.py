@@ -119,6 +119,17 @@ def test_release_gives_the_attempt_back(store: Store, clock: TwoHands) -> None:
     assert (seen(store, job_id).attempts, seen(store, job_id).run_at) == (0, clock.wall() + 5)
 
 
+def test_what_a_job_said_that_put_itself_off_is_kept(store: Store, clock: TwoHands) -> None:
+    job_id = add(store)
+    settled(store, Release("stopping"), failure(output="unheard"))
+    assert seen(store, job_id).last_error is None
+    settled(store, Release("exit 75", at=clock.wall() + 5, told=True), failure(output="busy"))
+    job = seen(store, job_id)
+    assert (job.attempts, job.last_error) == (0, "exit 75\nbusy")
+    assert [record.id for record in store.retry(Selection(ids=(job_id,))).jobs] == [job_id]
+    assert seen(store, job_id).state is State.READY
+
+
 def test_release_gives_one_attempt_back_and_no_more(store: Store, clock: TwoHands) -> None:
     job_id = add(store)
     for expected in (1, 2, 3):

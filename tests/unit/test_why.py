@@ -125,8 +125,27 @@ def test_it_was_enqueued_for_later() -> None:
     answer = ask(replace(JOB, state=State.SCHEDULED, run_at=NOW + 3600))
     assert codes(answer) == ["scheduled"]
     assert answer.sentence.startswith(
-        f"It is due in 1h, at {local(NOW + 3600)}, as it was enqueued for then or its command put it off."
+        f"It is due in 1h, at {local(NOW + 3600)}, as it was enqueued for then."
     )
+
+
+def test_what_it_said_last_may_be_longer_than_what_is_remembered_of_the_attempt() -> None:
+    later = replace(JOB, state=State.SCHEDULED, run_at=NOW + 60, attempts=1)
+    assert codes(ask(replace(later, last_error="exit 1\nall", history=(failed(1, "exit 1\nl", 1),)))) == [
+        "backoff"
+    ]
+
+
+def test_its_command_put_it_off() -> None:
+    said = "exit 75, and asked to be tried again in 1h"
+    later = replace(JOB, state=State.SCHEDULED, run_at=NOW + 3600, last_error=f"{said}\nbusy")
+    counted = replace(later, attempts=1, history=(failed(1, "exit 1", 1),))
+    for job in (later, counted):
+        answer = ask(job)
+        assert codes(answer) == ["put_off"]
+        assert answer.sentence.startswith(
+            f"It is due in 1h, at {local(NOW + 3600)}, as its command put it off: {said}."
+        )
 
 
 def test_the_last_of_times_is_a_time_where_no_other_job_has_its_turn() -> None:
