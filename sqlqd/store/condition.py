@@ -3,7 +3,7 @@
 from sqlqd.condition import Condition, Distant, Total
 from sqlqd.store import leases
 from sqlqd.store.database import Database, Moment
-from sqlqd.store.schema import newest
+from sqlqd.store.schema import NEWEST
 
 _TOTALS = "SELECT CAST(queue AS BLOB), outcome, sum(n) FROM sqlqd_counters GROUP BY queue, outcome"
 
@@ -54,7 +54,7 @@ def _look(database: Database, now: Moment) -> Condition:
     return Condition(
         now.wall,
         database.schema,
-        newest(),
+        NEWEST,
         added_at=_number(database, _ADDED),
         written_at=_number(database, _WRITTEN),
         distant=_distant(database, now.wall + _FAR),

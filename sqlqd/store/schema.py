@@ -1,6 +1,5 @@
 """The schema's versions: making it, bringing it up to date, and refusing what is not ours."""
 
-from functools import cache
 from pathlib import Path
 
 from sqlqd.store.database import Database, Moment
@@ -16,18 +15,14 @@ WITH_POLICIES = 3
 """From this version on keys may be shared."""
 WITH_SCHEDULES = 4
 WITH_PROGRESS = 5
+NEWEST = 6
+"""What this program writes, and the newest that it reads. Not looked up: every process would."""
 _VERSION = "SELECT max(version) FROM sqlqd_schema"
 
 
 def migrations() -> list[Path]:
     """The numbered files in order; each runs in one transaction and leaves its number in sqlqd_schema."""
-    return sorted(_FOLDER.glob("[0-9][0-9][0-9][0-9].sql"))
-
-
-@cache
-def newest() -> int:
-    """The version that this program writes and the newest that it reads."""
-    return len(migrations())
+    return [_FOLDER / f"{version:04}.sql" for version in range(1, NEWEST + 1)]
 
 
 def ddl() -> str:
@@ -46,9 +41,9 @@ def prepare(database: Database, *, create: bool, migrate: bool) -> None:
     database.use_write_ahead_log()
     if version == 0:
         # All at once: nobody ever finds a file that is half made.
-        _bring_to(database, newest())
-        version = newest()
-    while migrate and version < newest():
+        _bring_to(database, NEWEST)
+        version = NEWEST
+    while migrate and version < NEWEST:
         version += 1
         _bring_to(database, version)
     database.schema = version
@@ -76,9 +71,9 @@ def _version(database: Database) -> int:
         )
     row = database.one(_VERSION)
     version = int(row[0] or 0) if row else 0
-    if version > newest():
+    if version > NEWEST:
         raise StoreForeign(
-            f"{database.path} has schema {version}, newer than this sqlqd's {newest()}; upgrade sqlqd"
+            f"{database.path} has schema {version}, newer than this sqlqd's {NEWEST}; upgrade sqlqd"
         )
     return version
 
@@ -88,7 +83,7 @@ def insist_on_newest(database: Database) -> None:
 
     Adding and looking work on any schema; whoever changes or claims jobs needs all that this program knows.
     """
-    if database.schema < newest():
+    if database.schema < NEWEST:
         raise StoreForeign(
             f"{database.path} has an older sqlqd's schema; restart the daemon, which brings it up to date"
         )

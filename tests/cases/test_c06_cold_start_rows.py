@@ -50,7 +50,7 @@ def test_all_succeed_and_the_schema_is_made_once(tmp_path: Path, round_: int) ->
         crowd.add(_STARTER, number % 2 == 0)
     crowd.run()
     assert sql.rows(path, "SELECT count(*) FROM jobs") == [[8]]
-    assert sql.rows(path, "SELECT version FROM sqlqd_schema") == [[schema.newest()]]
+    assert sql.rows(path, "SELECT version FROM sqlqd_schema") == [[schema.NEWEST]]
     assert sql.rows(path, "PRAGMA journal_mode") == [["wal"]]
     assert sql.rows(path, "PRAGMA integrity_check") == [["ok"]]
 

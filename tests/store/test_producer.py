@@ -185,4 +185,4 @@ def test_it_never_loads_apsw(path: Path) -> None:
 
 
 def test_its_schema_is_the_newest() -> None:
-    assert schema.newest() == producer.NEWEST_SCHEMA
+    assert schema.NEWEST == producer.NEWEST_SCHEMA

@@ -13,7 +13,7 @@ from sqlqd.store.sqlite import open_store
 from tests.support.clocks import TwoHands
 from tests.support.stores import holder
 
-OLDER = range(1, schema.newest())
+OLDER = range(1, schema.NEWEST)
 
 
 def older(path: Path, version: int) -> Store:

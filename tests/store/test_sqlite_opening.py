@@ -55,7 +55,7 @@ def test_a_new_file_is_for_its_group_and_nobody_else(path: Path, umask: int) -> 
 def test_a_new_file_is_in_write_ahead_mode_at_the_newest_schema(path: Path) -> None:
     opened(path).close()
     assert rows(path, "PRAGMA journal_mode") == [["wal"]]
-    assert rows(path, "SELECT version FROM sqlqd_schema") == [[schema.newest()]]
+    assert rows(path, "SELECT version FROM sqlqd_schema") == [[schema.NEWEST]]
 
 
 def test_without_create_nothing_is_made(path: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_newer_schema_is_refused_and_left_alone(path: Path) -> None:
     for create, migrate in [(False, False), (True, False), (True, True)]:
         with pytest.raises(StoreForeign, match=r"newer than this sqlqd's .*upgrade"):
             opened(path, create=create, migrate=migrate)
-    assert rows(path, "SELECT version FROM sqlqd_schema") == [[schema.newest() + 1]]
+    assert rows(path, "SELECT version FROM sqlqd_schema") == [[schema.NEWEST + 1]]
 
 
 def test_an_application_may_make_the_schema_itself(path: Path) -> None:
@@ -128,7 +128,7 @@ def test_an_application_may_make_the_schema_itself(path: Path) -> None:
     store.close()
 
 
-@pytest.mark.parametrize("version", range(1, schema.newest() + 1))
+@pytest.mark.parametrize("version", range(1, schema.NEWEST + 1))
 def test_every_older_schema_is_brought_up_to_date_by_run_alone(path: Path, version: int) -> None:
     connection = apsw.Connection(str(path))
     for migration in schema.migrations()[:version]:
@@ -140,13 +140,14 @@ def test_every_older_schema_is_brought_up_to_date_by_run_alone(path: Path, versi
     store.close()
     assert rows(path, "SELECT version FROM sqlqd_schema") == [[version]]
     opened(path, migrate=True).close()
-    assert rows(path, "SELECT version FROM sqlqd_schema") == [[schema.newest()]]
+    assert rows(path, "SELECT version FROM sqlqd_schema") == [[schema.NEWEST]]
     assert rows(path, "SELECT count(*) FROM jobs WHERE payload = 'kept'") == [[1]]
 
 
 def test_migrations_are_numbered_without_gaps_and_leave_their_number() -> None:
     names = [migration.name for migration in schema.migrations()]
-    assert names == [f"{number:04}.sql" for number in range(1, len(names) + 1)]
+    assert names == sorted(one.name for one in schema.migrations()[0].parent.glob("*.sql"))
+    assert len(names) == schema.NEWEST
     connection = apsw.Connection(":memory:")
     for number, migration in enumerate(schema.migrations(), start=1):
         connection.execute(migration.read_text()).fetchall()
