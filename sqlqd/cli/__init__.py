@@ -1,4 +1,4 @@
-"""The command line. Adding jobs has a short way of its own; all else, and what is not plain, is click's."""
+"""The command line. `enqueue` and `run` have a short way of their own; what else there is, is click's."""
 
 import gc
 import os
@@ -25,7 +25,7 @@ def execute(arguments: list[str]) -> int:
 
 
 def _short(arguments: list[str]) -> int | None:
-    if "enqueue" not in arguments:
+    if "enqueue" not in arguments and "run" not in arguments:
         return None
     from sqlqd.cli.short import execute  # noqa: PLC0415 - other verbs have no use for it
 

@@ -4,30 +4,15 @@ from typing import Any
 
 import click
 
-from sqlqd.cli import complete, readers, values
-from sqlqd.cli.options import ENQUEUE, Option
+from sqlqd.cli import complete, values
+from sqlqd.cli.options import ENQUEUE
 from sqlqd.cli.session import Session
-
-
-def _option(one: Option) -> click.Option:
-    names = [*one.names, one.variable]
-    match one.read:
-        case None:
-            return click.Option(names, is_flag=True, help=one.help)
-        case readers.Whole(low=low, high=high):
-            kind = click.IntRange(low, high)
-            return click.Option(names, type=kind, default=one.default, metavar=one.metavar, help=one.help)
-        case readers.Word(known=known):
-            return click.Option(names, type=click.Choice(known), help=one.help)
-        case read:
-            return click.Option(names, callback=values.callback(read), metavar=one.metavar, help=one.help)
-
 
 _QUEUE = click.Argument(["queue"], callback=values.text, shell_complete=complete.queues)
 _PAYLOAD = click.Argument(["payload"], required=False)
 
 
-@click.command(params=[_QUEUE, _PAYLOAD, *(_option(one) for one in ENQUEUE)])
+@click.command(params=[_QUEUE, _PAYLOAD, *(values.option(one) for one in ENQUEUE)])
 @click.pass_obj
 def enqueue(session: Session, /, **given: Any) -> int:
     """Add a job and print its id, once it is on disk.

@@ -1,4 +1,4 @@
-"""The options of `enqueue`, and those by which every verb finds its configuration, each declared once.
+"""The options of `enqueue` and `run`, and those by which all find the configuration, each declared once.
 
 click makes its own of them, and so does the short way.
 """
@@ -62,6 +62,8 @@ WHERE = (
         letter="i",
     ),
 )
+
+RUN = (Option("paused", "Start no job until `sqlqd resume --all`."),)
 
 ENQUEUE = (
     Option("delay", 'Not before this long from now: 90, "1h 30min".', readers.duration, metavar="DUR"),

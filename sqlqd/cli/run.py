@@ -1,23 +1,21 @@
-"""The verb `run`."""
+"""`sqlqd run` as click has it: its help, and what is said of options that are wrong."""
 
-import signal
+from typing import Any
 
 import click
 
+from sqlqd.cli import values
+from sqlqd.cli.options import RUN
 from sqlqd.cli.session import Session
 
 
-@click.command()
-@click.option("--paused", is_flag=True, help="Start no job until `sqlqd resume --all`.")
+@click.command(params=[values.option(one) for one in RUN])
 @click.pass_obj
-def run(session: Session, *, paused: bool) -> int:
+def run(session: Session, /, **given: Any) -> int:
     """Run the daemon in the foreground, until SIGTERM or SIGINT.
 
     Example: sqlqd -c sqlqd.toml run
     """
-    # A signal that comes while the rest is loaded is obeyed once the daemon listens.
-    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-    from sqlqd import account  # noqa: PLC0415 - see above, and no other verb needs it
-    from sqlqd.cli.daemon import supervise  # noqa: PLC0415 - as above
+    from sqlqd.cli.running import run as running  # noqa: PLC0415 - `sqlqd --help` needs none of it
 
-    return supervise(session.load(account.hindrance), paused=paused)
+    return running(session, **given)

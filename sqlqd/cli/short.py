@@ -1,23 +1,29 @@
-"""The short way for `enqueue`: click takes longer to load than this to add a job, and people and programs
-wait for it thousands of times. It reads what is plain; help, mistakes and the unusual are left to click.
+"""The short way for `enqueue` and `run`: click takes longer to load than a job to be added, and people and
+programs wait for that thousands of times; and what a daemon has loaded, each of its processes pays for.
+It reads what is plain; help, mistakes and the unusual are left to click.
 """
 
 import gc
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlqd import exits
 from sqlqd.cli import readers
-from sqlqd.cli.options import ENQUEUE, WHERE, YES, Option
+from sqlqd.cli.options import ENQUEUE, RUN, WHERE, YES, Option
 from sqlqd.cli.session import Session
 
 _COMPLETION = "_SQLQD_COMPLETE"
-_VERB = "enqueue"
 _STANDARD_ERROR = 2
-_BEFORE = {name: option for option in WHERE for name in option.names}
-_BEHIND = _BEFORE | {name: option for option in ENQUEUE for name in option.names}
+
+
+class Plain(NamedTuple):
+    """A command line that was understood."""
+
+    verb: str
+    given: dict[str, Any]
+    """The parameters of the verb, by name."""
 
 
 def execute(words: Sequence[str]) -> int | None:
@@ -26,21 +32,15 @@ def execute(words: Sequence[str]) -> int | None:
         return None
     session = Session()
     try:
-        given = read(session, words)
+        verb, given = read(session, words)
     except ValueError:
         return None
-    if given["lines"] or given["wait"]:
-        # It may last for days. What is loaded by now stays, and is not looked at.
-        gc.freeze()
-        gc.enable()
-    return _run(session, given)
+    return _tried(_VERBS[verb].perform, session, given)
 
 
-def _run(session: Session, given: Mapping[str, Any]) -> int:
+def _tried(perform: "Perform", session: Session, given: Mapping[str, Any]) -> int:
     try:
-        from sqlqd.cli.entering import enqueue  # noqa: PLC0415 - not before it is known to be used
-
-        return enqueue(session, **given)
+        return perform(session, given)
     except KeyboardInterrupt:
         # As click has it: what a terminal shows of Ctrl-C ends its line.
         with suppress(OSError):
@@ -52,12 +52,12 @@ def _run(session: Session, given: Mapping[str, Any]) -> int:
         return report(error)
 
 
-def read(session: Session, words: Sequence[str]) -> dict[str, Any]:
-    """The parameters of the verb, by name. Raises ValueError for whatever is not plain."""
+def read(session: Session, words: Sequence[str]) -> Plain:
+    """What the words say. Raises ValueError for whatever is not plain."""
     rest = iter(words)
     places: list[str] = []
-    given = {option.variable: option.unsaid for option in ENQUEUE}
-    known, verb = _BEFORE, False
+    given: dict[str, Any] = {}
+    known, verb = _names(WHERE), ""
     for word in rest:
         if word == "--" and verb:
             places += rest
@@ -69,14 +69,18 @@ def read(session: Session, words: Sequence[str]) -> dict[str, Any]:
                 given[option.variable] = value
         elif verb:
             places.append(word)
-        elif word == _VERB:
-            known, verb = _BEHIND, True
+        elif word in _VERBS:
+            verb, known = word, known | _names(_VERBS[word].options)
         else:
             raise ValueError(word)
-    queue, *payload = places
-    if len(payload) > 1:
-        raise ValueError(payload[1])
-    return given | {"queue": readers.text(queue), "payload": payload[0] if payload else None}
+    if not verb:
+        raise ValueError("no verb")
+    unsaid = {option.variable: option.unsaid for option in _VERBS[verb].options}
+    return Plain(verb, unsaid | given | _VERBS[verb].places(places))
+
+
+def _names(options: Sequence[Option]) -> dict[str, Option]:
+    return {name: option for option in options for name in option.names}
 
 
 def _option(word: str, known: Mapping[str, Option], rest: Iterator[str]) -> tuple[Option, Any]:
@@ -92,3 +96,53 @@ def _option(word: str, known: Mapping[str, Option], rest: Iterator[str]) -> tupl
     for value in rest:
         return option, option.read(value)
     raise ValueError(word)
+
+
+def _queue_and_payload(places: Sequence[str]) -> dict[str, Any]:
+    queue, *payload = places
+    if len(payload) > 1:
+        raise ValueError(payload[1])
+    return {"queue": readers.text(queue), "payload": payload[0] if payload else None}
+
+
+def _nothing(places: Sequence[str]) -> dict[str, Any]:
+    if places:
+        raise ValueError(places[0])
+    return {}
+
+
+def _enqueue(session: Session, given: Mapping[str, Any]) -> int:
+    if given["lines"] or given["wait"]:
+        _last()
+    from sqlqd.cli.entering import enqueue  # noqa: PLC0415 - not before it is known to be used
+
+    return enqueue(session, **given)
+
+
+def _run(session: Session, given: Mapping[str, Any]) -> int:
+    _last()
+    from sqlqd.cli.running import run  # noqa: PLC0415 - as above
+
+    return run(session, **given)
+
+
+def _last() -> None:
+    """It may go on for days. What is loaded by now stays, and is not looked at."""
+    gc.freeze()
+    gc.enable()
+
+
+Perform = Callable[[Session, Mapping[str, Any]], int]
+
+
+class _Verb(NamedTuple):
+    options: Sequence[Option]
+    places: Callable[[Sequence[str]], dict[str, Any]]
+    """The parameters that have no name. Raises ValueError where they are not plain."""
+    perform: Perform
+
+
+_VERBS = {
+    "enqueue": _Verb(ENQUEUE, _queue_and_payload, _enqueue),
+    "run": _Verb(RUN, _nothing, _run),
+}

@@ -6,6 +6,7 @@ from typing import TypeVar
 import click
 
 from sqlqd.cli import readers
+from sqlqd.cli.options import Option
 
 T = TypeVar("T")
 
@@ -26,3 +27,18 @@ def callback(read: Callable[[str], T]) -> Callable[[click.Context, click.Paramet
 
 text = callback(readers.text)
 duration = callback(readers.duration)
+
+
+def option(one: Option) -> click.Option:
+    """An option of the table as click has it."""
+    names = [*one.names, one.variable]
+    match one.read:
+        case None:
+            return click.Option(names, is_flag=True, help=one.help)
+        case readers.Whole(low=low, high=high):
+            kind = click.IntRange(low, high)
+            return click.Option(names, type=kind, default=one.default, metavar=one.metavar, help=one.help)
+        case readers.Word(known=known):
+            return click.Option(names, type=click.Choice(known), help=one.help)
+        case read:
+            return click.Option(names, callback=callback(read), metavar=one.metavar, help=one.help)

@@ -1,4 +1,4 @@
-"""The short way of `enqueue` and click: whatever the short way understands, both understand alike."""
+"""The short way of `enqueue` and `run`, and click: whatever the short way understands, both do alike."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sqlqd.cli import entering, short, verbs
-from sqlqd.cli.options import ENQUEUE, WHERE, Option
+from sqlqd.cli import entering, running, short, verbs
+from sqlqd.cli.options import ENQUEUE, RUN, WHERE, Option
 from sqlqd.cli.session import Session
 
 Understood = tuple[dict[str, str], dict[str, Any]]
@@ -48,21 +48,22 @@ def words(*options: Option, most: int) -> st.SearchStrategy[list[str]]:
 def by_itself(line: Sequence[str]) -> Understood | None:
     session = Session()
     try:
-        found = short.read(session, line)
+        _, given = short.read(session, line)
     except ValueError:
         return None
-    return session.chosen, found
+    return session.chosen, given
 
 
 def by_click(line: Sequence[str]) -> Understood | None:
     caught: list[Understood] = []
 
-    def enqueue(session: Session, **found: Any) -> int:
+    def perform(session: Session, **found: Any) -> int:
         caught.append((session.chosen, found))
         return 0
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(entering, "enqueue", enqueue)
+        patch.setattr(entering, "enqueue", perform)
+        patch.setattr(running, "run", perform)
         verbs.execute(list(line))
     return caught[0] if caught else None
 
@@ -97,3 +98,16 @@ def test_each_option_goes_the_short_way_where_it_is_plain(option: Option) -> Non
 )
 def test_help_and_mistakes_are_left_to_click(line: list[str]) -> None:
     assert by_itself(["enqueue", *line]) is None
+
+
+@pytest.mark.parametrize("option", [*WHERE, *RUN], ids=lambda option: option.name)
+def test_each_option_of_run_goes_the_short_way(option: Option) -> None:
+    for spelled in spellings(option):
+        found = by_itself(["run", *spelled])
+        assert found is not None, spelled
+        assert found == by_click(["run", *spelled])
+
+
+@pytest.mark.parametrize("line", [["--help"], ["now"], ["--workers", "3"], ["--lines"], ["run"], ["enqueue"]])
+def test_what_run_does_not_know_is_left_to_click(line: list[str]) -> None:
+    assert by_itself(["run", *line]) is None
