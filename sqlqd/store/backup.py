@@ -1,7 +1,6 @@
 """A copy of the database as it is at one moment, while everything runs: whole at its name, or not there."""
 
 import os
-import secrets
 import stat
 from contextlib import suppress
 from pathlib import Path
@@ -38,7 +37,7 @@ def backup(database: Database, target: Path, *, replace: bool) -> int:
     """
     try:
         _insist_on_room_at(target, database, replace=replace)
-        part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+        part = target.with_name(f".{target.name}.{os.urandom(4).hex()}.part")
         try:
             _make(part)
             _fill(part, database)

@@ -1,6 +1,5 @@
 """What a command says of itself: two kinds of lines, and everything else passed over."""
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,7 +43,7 @@ def test_all_else_is_malformed_and_said_so_briefly(line: str) -> None:
 def test_it_is_read_as_it_grows_and_empty_for_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     file = Control("f" * 16)
     path = file.begin()
     assert path is not None
@@ -68,7 +67,7 @@ def test_it_is_read_as_it_grows_and_empty_for_the_next(
 
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Control]:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     one = Control("f" * 16)
     assert one.begin() is not None
     yield one
@@ -121,7 +120,7 @@ def test_of_lines_that_mean_nothing_the_first_are_named_and_the_others_counted(f
 
 
 def test_what_stands_in_the_way_leaves_it_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     (tmp_path / f"sqlqd-control-{'f' * 16}").symlink_to("/etc/passwd")
     file = Control("f" * 16)
     assert file.begin() is None
@@ -130,3 +129,9 @@ def test_what_stands_in_the_way_leaves_it_out(tmp_path: Path, monkeypatch: pytes
     control.forget("f" * 16)
     assert list(tmp_path.iterdir()) == []
     control.forget("f" * 16)
+
+
+@pytest.mark.parametrize("named", ["", "/nowhere"])
+def test_a_folder_that_cannot_be_used_is_passed_over(monkeypatch: pytest.MonkeyPatch, named: str) -> None:
+    monkeypatch.setenv("TMPDIR", named)
+    assert control.path_of("f" * 16) == Path("/tmp") / f"sqlqd-control-{'f' * 16}"
