@@ -96,7 +96,7 @@ def _of_jobs(facts: Facts) -> Iterator[Family]:
     blocked = [({"queue": one.name}, one.blocked_until is not None) for one in queues]
     yield Family(
         *("sqlqd_queue_blocked", "gauge"),
-        *("Whether the queue is held since its command cannot be started.", blocked),
+        *("Whether its command cannot be started, or its breaker holds it.", blocked),
     )
 
 

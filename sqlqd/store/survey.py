@@ -44,9 +44,10 @@ FROM sqlqd_counters WHERE slot > ? GROUP BY queue
 """
 
 # Of what is held after failures in a row, whatever other holds there are.
+# One that began later than now met a clock that was set back, and holds nothing.
 _BREAKS = """
 SELECT CAST(queue AS BLOB), broken_until, failures FROM sqlqd_queues
-WHERE queue <> '' AND failures > 0 AND broken_until > ?
+WHERE queue <> '' AND failures > 0 AND broken_at <= ?1 AND broken_until > ?1
 """
 
 _PROGRESS = "SELECT CAST(token AS BLOB), percent, CAST(text AS BLOB) FROM sqlqd_progress"

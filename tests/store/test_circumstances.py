@@ -167,6 +167,18 @@ def test_a_rate_a_breaker_and_the_turns_of_a_key(store: Store, clock: TwoHands) 
     assert queue.blocked_reason == "the last attempt failed; then one job is tried"
 
 
+def test_a_breaker_means_nothing_to_a_clock_that_was_set_back(store: Store, clock: TwoHands) -> None:
+    rules = Rules("mail", breaker=Breaker(1, 600.0))
+    _, second = add(store), add(store)
+    store.settle(claimed(store, rules), Bury("exit 1"), Outcome(Ended.EXITED, clock.wall(), 1.0, code=1))
+    clock.step_wall(-86_400.0)
+    (queue,) = store.overview(["mail"]).queues
+    assert (queue.dead, queue.blocked_until) == (1, None)
+    seen = store.circumstances(second, (rules,))
+    assert seen is not None
+    assert seen.blocked_until is None
+
+
 def test_how_far_a_job_is_while_it_runs(store: Store) -> None:
     job = add(store)
     store.worker_started(holder(), 77)
