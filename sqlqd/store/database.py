@@ -18,6 +18,7 @@ from sqlqd.identity import identity
 from sqlqd.store import wal
 from sqlqd.store.errors import BUSY, broken_rule, explain
 from sqlqd.store.failures import Interrupted, StoreError, StoreFailed, StoreMissing, StoreReplaced
+from sqlqd.store.pace import FIRST, LONGEST, pace
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
@@ -27,9 +28,6 @@ Values = Sequence[Value] | Mapping[str, Value]
 LOG_LIMIT = 4 * 1024 * 1024
 """Bytes that the write-ahead log's file may keep once its content is in the database."""
 
-_FIRST_STEP = (50e-6, 300e-6)
-_LONGEST_STEP = 3e-3
-_GROWTH = 1.5
 _BRIEF = 0.1
 
 _LAST_PART = 4 * LOG_LIMIT
@@ -207,8 +205,8 @@ class Database:
         return result
 
     def _retry(self, attempt: Callable[[], T], wait: Wait) -> T:
-        """SQLite's own handler lets some wait for seconds while others run on, and cannot be interrupted."""
-        waited, scale, limit = 0.0, 1.0, self._limit(wait)
+        """SQLite's own handler cannot be interrupted, and lets some wait for seconds while others run on."""
+        waited, limit, steps = 0.0, self._limit(wait), pace(_at_random)
         while True:
             if wait is Wait.STOPPABLE:
                 self._heed_stop()
@@ -218,14 +216,13 @@ class Database:
                 if waited >= limit:
                     raise
             self._waiting()
-            step = min(_at_random(*_FIRST_STEP) * scale, _LONGEST_STEP)
-            scale = min(scale * _GROWTH, _LONGEST_STEP / _FIRST_STEP[0])
+            step = next(steps)
             pause(step)
             waited += step
 
     def give_way(self) -> None:
         """Leave the lock alone for so long that each of ours who waits for it has looked again."""
-        pause(_LONGEST_STEP + _FIRST_STEP[1])
+        pause(LONGEST + FIRST[1])
 
     def _limit(self, wait: Wait) -> float:
         match wait:
@@ -340,7 +337,7 @@ class Database:
             try:
                 self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             except BUSY:
-                pause(_at_random(*_FIRST_STEP))
+                pause(_at_random(*FIRST))
             except (apsw.Error, OSError) as error:
                 raise self._failed(error) from error
             else:

@@ -18,6 +18,7 @@ import apsw
 
 from sqlqd.clock import SystemClock
 from sqlqd.model import Done, Holder, NewJob, Rules
+from sqlqd.steward.chores import CHECKPOINT_AFTER
 from sqlqd.store.sqlite import SqliteStore, open_store
 from tests.bench import peers
 from tests.bench.rows import Row, compared, in_turns, percentile
@@ -27,6 +28,8 @@ _HAND = """
 CREATE TABLE jobs (id INTEGER PRIMARY KEY, queue TEXT, payload TEXT, run_at REAL, locked INTEGER DEFAULT 0);
 CREATE INDEX jobs_next ON jobs (queue, locked, run_at);
 """
+_STEWARD = 10
+"""The number of the one that copies the log, behind eight workers and two producers."""
 _MANY = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) "
 
 
@@ -123,14 +126,17 @@ def claims(rounds: int, jobs: int) -> list[Row]:
 
 
 def _write_for(path: str, number: int, seconds: float, results: "multiprocessing.Queue[list[float]]") -> None:
-    """Flat out: eight that claim and finish, and two that add."""
-    store = open_store(Path(path), SystemClock(), busy_timeout=60.0, autocheckpoint=number == 0)
+    """Flat out: eight that claim and finish, and two that add; and one that keeps the log short."""
+    store = open_store(Path(path), SystemClock(), busy_timeout=60.0, autocheckpoint=False)
     holder = Holder(f"{number:016x}", number + 1, number + 1)
     waits: list[float] = []
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         start = time.monotonic()
-        if number < 8:
+        if number == _STEWARD:
+            store.checkpoint()
+            time.sleep(CHECKPOINT_AFTER)
+        elif number < 8:
             claim = store.claim(holder, _RULES).claim
             waits.append(time.monotonic() - start)
             if claim is not None:
@@ -138,8 +144,8 @@ def _write_for(path: str, number: int, seconds: float, results: "multiprocessing
         else:
             store.enqueue([NewJob("mail", "x")])
             waits.append(time.monotonic() - start)
+    results.put(waits if number < _STEWARD else [0.0])
     store.close()
-    results.put(waits)
 
 
 def _write_by_handler(
@@ -167,11 +173,13 @@ def _load(
     target: Callable[[str, int, float, "multiprocessing.Queue[list[float]]"], None],
     path: Path,
     seconds: float,
+    processes: int = _STEWARD,
 ) -> list[list[float]]:
     context = multiprocessing.get_context("spawn")
     results: multiprocessing.Queue[list[float]] = context.Queue()
     all_of_them = [
-        context.Process(target=target, args=(str(path), number, seconds, results)) for number in range(10)
+        context.Process(target=target, args=(str(path), number, seconds, results))
+        for number in range(processes)
     ]
     for one in all_of_them:
         one.start()
@@ -186,7 +194,7 @@ def locks(rounds: int, seconds: float) -> list[Row]:
 
     def ours() -> float:
         with tempfile.TemporaryDirectory(prefix="sqlqd-bench-") as folder:
-            waits = _load(_write_for, _filled(Path(folder), 20_000), seconds)
+            waits = _load(_write_for, _filled(Path(folder), 20_000), seconds, _STEWARD + 1)
         return max(max(each, default=seconds) for each in waits) * 1000.0
 
     def handlers() -> float:

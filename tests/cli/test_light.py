@@ -20,7 +20,7 @@ OURS = {
     *("config", "config.agreement", "config.errors", "config.kinds", "config.places", "config.settings"),
     *("config.tables",),
     *("store", "store.entry", "store.adding", "store.database", "store.errors", "store.failures"),
-    *("store.ledger", "store.schema", "store.statements", "store.wal"),
+    *("store.ledger", "store.pace", "store.schema", "store.statements", "store.wal"),
 }
 """Each is there because adding a job does not go without it."""
 

@@ -7,7 +7,7 @@ import apsw
 import pytest
 
 from sqlqd.model import NewJob
-from sqlqd.store import database
+from sqlqd.store import database, pace
 from sqlqd.store.adding import fresh_ids
 from sqlqd.store.entry import Entry
 from sqlqd.store.sqlite import open_store
@@ -84,7 +84,7 @@ def test_who_adds_and_adds_gives_way_before_others_have_waited_long(
             clock.pass_by(0.008)
             entry.give_way()
     # However long one of ours that waits looks away, it looks meanwhile.
-    assert min(pauses) > database._LONGEST_STEP
+    assert min(pauses) > pace.LONGEST
     entry.close()
 
 
