@@ -30,7 +30,7 @@ def accept(data: bytes, *, limit: int | None, json: bool) -> str:
             f"payload is not UTF-8: byte {error.start + 1} is 0x{data[error.start]:02x}"
         ) from None
     if "\0" in text:
-        raise PayloadRefused(f"payload has a NUL byte, the {data.index(0) + 1}th; no text may hold one")
+        raise PayloadRefused(f"payload has a NUL byte, byte {data.index(0) + 1}; no text may hold one")
     if json and (wrong := _json_problem(text)):
         raise PayloadRefused(f"payload is not valid JSON: {wrong}")
     return text

@@ -48,8 +48,16 @@ def bury(
     database.run(sql.KEEP_SHARED, (rowid,))
     database.run(sql.DELETE_ROW, (rowid,))
     if heir is not None and heir != queue:
-        database.run(sql.INSERT_HEIR, (heir, now))
+        _tell(database, heir, now)
     count(database, queue, "dead", now)
+
+
+def _tell(database: Database, heir: str, now: float) -> None:
+    from sqlqd.store import notice  # noqa: PLC0415 - few jobs die, and adding one does without
+
+    buried = database.one(sql.BURIED_LAST)
+    if buried is not None:
+        database.run(sql.INSERT_HEIR, (heir, notice.document(buried), now))
 
 
 def log_attempt(

@@ -149,13 +149,16 @@ WHERE j.locked_by IS NULL AND j.queue = ?1 AND j.priority = ?2 AND j.run_at <= ?
 ORDER BY j.run_at, j.rowid LIMIT 1
 """
 
-# What the heir is told of the job that was buried last.
-INSERT_HEIR = """
-INSERT INTO jobs (queue, payload, run_at, created_at)
-SELECT ?1, json_object('id', id, 'queue', queue, 'key', key, 'payload', payload, 'reason', reason,
-    'attempts', attempts, 'created_at', created_at, 'died_at', died_at, 'last_error', last_error), ?2, ?2
+# What there is to tell of the job that was buried last.
+BURIED_LAST = """
+SELECT CAST(id AS BLOB), CAST(queue AS BLOB), CAST(key AS BLOB),
+    CASE WHEN octet_length(payload) <= 65536 THEN CAST(payload AS BLOB) END, CAST(reason AS BLOB),
+    attempts, created_at, died_at,
+    CASE WHEN octet_length(last_error) <= 65536 THEN CAST(last_error AS BLOB) END
 FROM dead_jobs WHERE rowid = last_insert_rowid()
 """
+
+INSERT_HEIR = "INSERT INTO jobs (queue, payload, run_at, created_at) VALUES (?1, ?2, ?3, ?3)"
 
 KEEP_SHARED = """
 UPDATE dead_jobs SET shared = 1

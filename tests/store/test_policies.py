@@ -20,6 +20,7 @@ from sqlqd.model import (
     Selection,
     State,
 )
+from sqlqd.store import notice
 from sqlqd.store.base import QueueFull, Store
 from tests.support.clocks import TwoHands
 from tests.support.stores import add, claim, claimed, holder, seen
@@ -214,3 +215,19 @@ def test_a_dead_job_is_told_to_its_heir(store: Store, how: str) -> None:
     # The heir's own dead tell nobody of themselves.
     store.settle(replace(heir, on_dead="morgue"), Bury("used up"))
     assert claim(store, "morgue") is None
+
+
+def test_an_heir_can_take_what_it_is_told_of_the_longest_jobs(store: Store) -> None:
+    rules = Rules("mail", on_dead="morgue", max_attempts=1)
+    job = add(store, payload='"' * 60_000, key="k")
+    store.settle(claimed(store, rules), Bury("exit 1"), replace(FAILED, output="\x1b" * 8192))
+    told = json.loads(claimed(store, Rules("morgue", max_payload=65_536)).payload)
+    assert (told["id"], told["key"], told["payload"]) == (job, "k", None)
+    assert told["last_error"].startswith("exit 1\n\x1b")
+
+
+def test_an_heir_can_read_what_it_is_told_of_a_job_that_is_no_text() -> None:
+    row = (b"id", b"mail", b"\xff", b"a\xffb", b"the payload is not valid UTF-8", 0, 1.5, 2.5, None)
+    told = json.loads(notice.document(row).encode())
+    assert (told["key"], told["payload"]) == ("\N{REPLACEMENT CHARACTER}", "a\N{REPLACEMENT CHARACTER}b")
+    assert (told["died_at"], told["last_error"]) == (2.5, None)
