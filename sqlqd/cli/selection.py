@@ -44,7 +44,11 @@ _OPTIONS = (
 )
 _CHANGING = (
     click.option("--dry-run", is_flag=True, help="Only say what would be done."),
-    click.option("--yes", is_flag=True, help="Do not ask before more than 20 jobs."),
+    click.option(
+        "--yes",
+        is_flag=True,
+        help="Do not ask before more than 20 jobs; without a terminal nothing is asked anyway.",
+    ),
 )
 
 
