@@ -33,12 +33,12 @@ class Trouble:
 
 
 def troubles(
-    seen: Overview, daemons: Sequence[DaemonNow], configured: Collection[str], config: str
+    seen: Overview, daemons: Sequence[DaemonNow], configured: Collection[str], config: str, start: str
 ) -> tuple[Trouble, ...]:
     """All of them; none: all is well. `daemons` are those that live; `config` is the file that they should
-    run by.
+    run by, `start` the commands that start one.
     """
-    found = [*_of_daemons(seen, daemons)]
+    found = [*_of_daemons(seen, daemons, start)]
     for queue in seen.queues:
         found += _of_queue(queue, seen.now, known=queue.name in configured, config=config)
     found += _pauses(seen)
@@ -51,13 +51,11 @@ def troubles(
     return tuple(sorted(found, key=lambda one: not one.grave))
 
 
-def _of_daemons(seen: Overview, daemons: Sequence[DaemonNow]) -> Iterator[Trouble]:
+def _of_daemons(seen: Overview, daemons: Sequence[DaemonNow], start: str) -> Iterator[Trouble]:
     if not daemons:
         waiting = sum(queue.ready for queue in seen.queues)
         jobs = f", and {_jobs(waiting)} ready" if waiting else ""
-        yield Trouble(
-            f"no daemon is running{jobs}", "`systemctl start sqlqd` or `sqlqd run` starts one", grave=True
-        )
+        yield Trouble(f"no daemon is running{jobs}", f"{printable(start)} starts one", grave=True)
         return
     if all(one.stage is not Stage.RUNNING for one in daemons):
         one = daemons[0]
@@ -122,7 +120,12 @@ def _failing(queue: QueueCount) -> Iterator[Trouble]:
             f"{queue.failed_last_hour} attempts of {_said(queue.name)} failed in the last hour and "
             f"{queue.done_last_hour} succeeded"
         )
-        yield Trouble(text, f"`sqlqd list {_said(queue.name)}`, `sqlqd show ID`", grave=False)
+        name = _said(queue.name)
+        remedy = (
+            f"`sqlqd list {name}`, `sqlqd show ID`; of those that are done since, "
+            f"`sqlqd list {name} --state done` has the TRIES and `sqlqd logs ID` the reasons"
+        )
+        yield Trouble(text, remedy, grave=False)
 
 
 def _dead(seen: Overview) -> Iterator[Trouble]:

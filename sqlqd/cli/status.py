@@ -16,6 +16,7 @@ from sqlqd.cli.output import Output
 from sqlqd.cli.records import progress_document
 from sqlqd.cli.session import Session
 from sqlqd.config import Config
+from sqlqd.config.places import start
 from sqlqd.model import Overview, Pause, QueueCount, WorkerSeen
 from sqlqd.moments import iso
 from sqlqd.troubles import troubles
@@ -82,7 +83,9 @@ def look(session: Session) -> Sight:
         daemons=tuple(one for one in overview.daemons if one.pid in alive.pids),
     )
     living = daemons.at_work(config, alive, overview.daemons)
-    return Sight(config, overview, living, troubles(overview, living, config.queues, str(config.path)))
+    begin = start(config.path, os.environ)
+    found = troubles(overview, living, config.queues, str(config.path), begin)
+    return Sight(config, overview, living, found)
 
 
 def _document(sight: Sight) -> dict[str, Any]:

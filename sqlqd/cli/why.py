@@ -1,5 +1,6 @@
 """`sqlqd why`: in one sentence, why a job does not run."""
 
+import os
 from typing import Any
 
 import click
@@ -10,6 +11,7 @@ from sqlqd.cli.failure import Failed
 from sqlqd.cli.output import Output
 from sqlqd.cli.selection import no_such
 from sqlqd.cli.session import Session
+from sqlqd.config.places import start
 from sqlqd.moments import iso
 from sqlqd.why import Answer
 from sqlqd.why import why as explain
@@ -32,7 +34,8 @@ def why(session: Session, *, job: str, as_json: bool) -> None:
     if seen is None:
         raise Failed(no_such([job]))
     alive = daemons.living(config.daemon.database)
-    answer = explain(seen, daemons.on_queue(config, alive, seen.daemons, seen.job.queue))
+    living = daemons.on_queue(config, alive, seen.daemons, seen.job.queue)
+    answer = explain(seen, living, start(config.path, os.environ))
     with Output() as output:
         if as_json:
             output.json(_document(seen, answer))

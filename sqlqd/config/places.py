@@ -40,6 +40,20 @@ def of_user(environ: Mapping[str, str]) -> Path:
     return _base(environ, "XDG_CONFIG_HOME", ".config") / "sqlqd" / "sqlqd.toml"
 
 
+def start(path: Path, environ: Mapping[str, str]) -> str:
+    """The commands that start a daemon by this configuration, for people."""
+    from shlex import quote  # noqa: PLC0415 - those who add jobs need no advice
+
+    if path == SYSTEM_PATH:
+        return "`systemctl start sqlqd` or `sqlqd run`"
+    if path == of_user(environ):
+        return "`systemctl --user start sqlqd` or `sqlqd --user run`"
+    if path.parent == SYSTEM_PATH.parent and path.suffix == ".toml":
+        name = quote(path.stem)
+        return f"`systemctl start sqlqd@{name}` or `sqlqd -i {name} run`"
+    return f"`sqlqd run -c {quote(os.fspath(path))}`"
+
+
 def database_of_user(environ: Mapping[str, str]) -> Path:
     """Where the user service's database belongs."""
     return _base(environ, "XDG_STATE_HOME", ".local/state") / "sqlqd" / "queue.db"

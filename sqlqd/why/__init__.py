@@ -29,18 +29,20 @@ class Answer:
         return f"{whole[:1].upper()}{whole[1:]}."
 
 
-def why(seen: Circumstances, daemons: Sequence[DaemonNow]) -> Answer:
-    """Why the job does not run, or that it does. `daemons` are those that live on the database."""
+def why(seen: Circumstances, daemons: Sequence[DaemonNow], start: str) -> Answer:
+    """Why the job does not run, or that it does. `daemons` are those that live on the database; `start`: the
+    commands that start one.
+    """
     job, held = seen.job, seen.held
     if job.state is State.DONE:
         return Answer((_ended(job, seen.now),))
     if job.state is State.DEAD:
         return Answer((_dead(job, seen.now),))
     if held is None:
-        return Answer(tuple(waiting(seen, daemons)))
+        return Answer(tuple(waiting(seen, daemons, start)))
     if held.lost:
-        return Answer((_lost(job), *waiting(seen, daemons)))
-    return Answer(tuple(held_up(seen, held, daemons)))
+        return Answer((_lost(job), *waiting(seen, daemons, start)))
+    return Answer(tuple(held_up(seen, held, daemons, start)))
 
 
 def _ended(job: Record, now: float) -> Reason:

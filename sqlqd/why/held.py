@@ -9,7 +9,7 @@ from sqlqd.units import spell
 from sqlqd.why.reason import Numbers, Reason, at, no_daemon, said
 
 
-def held_up(seen: Circumstances, held: Held, daemons: Sequence[DaemonNow]) -> Iterator[Reason]:
+def held_up(seen: Circumstances, held: Held, daemons: Sequence[DaemonNow], start: str) -> Iterator[Reason]:
     """What is the matter with a job under a lease: mostly that it runs."""
     alive = {daemon.pid for daemon in daemons}
     lease = Lease(seen.job.id, held.token)
@@ -26,7 +26,7 @@ def held_up(seen: Circumstances, held: Held, daemons: Sequence[DaemonNow]) -> It
             # Another program's: it needs no daemon.
             return
     if not alive:
-        yield no_daemon()
+        yield no_daemon(start)
 
 
 def _over(held: Held) -> Reason:

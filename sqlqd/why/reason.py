@@ -23,9 +23,9 @@ class Reason:
     """What the words say, for programs: `…_at` and `…_until` are Unix seconds, `…_seconds` lengths."""
 
 
-def no_daemon() -> Reason:
-    """Nobody would run it."""
-    return Reason("no_daemon", "no daemon is running (`systemctl start sqlqd` or `sqlqd run` starts one)")
+def no_daemon(start: str) -> Reason:
+    """Nobody would run it. `start`: the commands that start a daemon."""
+    return Reason("no_daemon", f"no daemon is running ({printable(start)} starts one)")
 
 
 def many(count: int, noun: str) -> str:

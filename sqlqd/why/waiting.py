@@ -12,12 +12,12 @@ _SOON = 10.0
 """Seconds after which a job that is due should have been taken by a worker that has nothing to do."""
 
 
-def waiting(seen: Circumstances, daemons: Sequence[DaemonNow]) -> Iterator[Reason]:
+def waiting(seen: Circumstances, daemons: Sequence[DaemonNow], start: str) -> Iterator[Reason]:
     """All that a waiting job waits for; at least one reason."""
     scheduled = seen.job.state is State.SCHEDULED and not _follows(seen)
     if scheduled:
         yield _due_later(seen)
-    service = list(_unserved(seen, daemons))
+    service = list(_unserved(seen, daemons, start))
     yield from service
     closed = [*(_paused(pause, seen.now) for pause in seen.pauses), *_blocked(seen), *_in_turn(seen)]
     yield from closed
@@ -48,12 +48,12 @@ def _due_later(seen: Circumstances) -> Reason:
     return Reason("backoff", f"{when}, after attempt {job.attempts} failed {how}", numbers)
 
 
-def _unserved(seen: Circumstances, daemons: Sequence[DaemonNow]) -> Iterator[Reason]:
+def _unserved(seen: Circumstances, daemons: Sequence[DaemonNow], start: str) -> Iterator[Reason]:
     """What keeps every daemon from it, whatever else may be."""
     queue = said(seen.job.queue)
     running = [one for one in daemons if one.stage is Stage.RUNNING]
     if not daemons:
-        yield no_daemon()
+        yield no_daemon(start)
         return
     if not running:
         one = daemons[0]

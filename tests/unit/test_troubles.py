@@ -17,7 +17,7 @@ BUSY = WorkerSeen("bb", 77, 2, 502, NOW, "f00d", "mail", NOW)
 
 def told(*queues: QueueCount, daemons: tuple[DaemonNow, ...] = (DAEMON,), **facts: Any) -> list[Trouble]:
     seen = Overview(NOW, queues, facts.pop("workers", ()), (), **facts)
-    return list(troubles(seen, daemons, {"mail", "data"}, "/etc/sqlqd/sqlqd.toml"))
+    return list(troubles(seen, daemons, {"mail", "data"}, "/etc/sqlqd/sqlqd.toml", "`sqlqd run -c x`"))
 
 
 def test_all_is_well() -> None:
@@ -30,9 +30,9 @@ def test_all_is_well() -> None:
     [
         (
             *({"ready": 2}, {"daemons": ()}, "no daemon is running, and 2 jobs are ready"),
-            *("`systemctl start sqlqd` or `sqlqd run` starts one", True),
+            *("`sqlqd run -c x` starts one", True),
         ),
-        ({}, {"daemons": ()}, "no daemon is running", "`systemctl start sqlqd`", True),
+        ({}, {"daemons": ()}, "no daemon is running", "`sqlqd run -c x` starts one", True),
         (
             *({}, {"daemons": (replace(DAEMON, stage=Stage.STOPPING),)}, "the daemon is stopping"),
             *("wait until it has", False),
@@ -78,7 +78,11 @@ def test_all_is_well() -> None:
         ),
         (
             *({"failed_last_hour": 7, "done_last_hour": 2}, {}),
-            *("7 attempts of mail failed in the last hour and 2 succeeded", "`sqlqd list mail`", False),
+            *(
+                "7 attempts of mail failed in the last hour and 2 succeeded",
+                "`sqlqd list mail`, `sqlqd show ID`; of those that are done since",
+                False,
+            ),
         ),
         ({"dead": 1}, {}, "1 dead job", "`sqlqd list --state dead`", False),
     ],

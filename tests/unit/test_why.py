@@ -1,5 +1,6 @@
 """Each reason for which a job does not run, in its own words."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,10 +24,14 @@ def failed(number: int, error: str, code: int | None = None) -> Attempt:
     return Attempt(number, NOW - 20, NOW - 10, "exited", code, None, None, error, "bb/2/502/xyz")
 
 
+def explained(seen: Circumstances, daemons: Sequence[DaemonNow]) -> Answer:
+    return why(seen, daemons, "`sqlqd run -c here`")
+
+
 def ask(job: Record = JOB, *daemons: DaemonNow, **facts: Any) -> Answer:
     """What is answered of a job in these circumstances; with one daemon where none is named."""
     facts = {"workers": (IDLE, BUSY), **facts}
-    return why(Circumstances(NOW, job, **facts), facts.pop("daemons", None) or daemons or (DAEMON,))
+    return explained(Circumstances(NOW, job, **facts), facts.pop("daemons", None) or daemons or (DAEMON,))
 
 
 def codes(answer: Answer) -> list[str]:
@@ -78,14 +83,14 @@ def test_its_holder_is_gone_and_its_lease_lasts() -> None:
     answer = ask(RUNNING, held=replace(HELD, token="cc/3/503/xyz"))
     assert codes(answer) == ["holder_gone"]
     assert f"worker 3 (pid 503), which is gone, until {local(NOW + 20)} (in 20s)" in answer.sentence
-    assert codes(why(Circumstances(NOW, RUNNING, held=HELD), ())) == ["holder_gone", "no_daemon"]
+    assert codes(explained(Circumstances(NOW, RUNNING, held=HELD), ())) == ["holder_gone", "no_daemon"]
 
 
 @pytest.mark.parametrize(
     ("token", "who"), [("cc/0/503/x", "A program of its own (pid 503)"), ("me", "Another program (me)")]
 )
 def test_another_program_holds_it(token: str, who: str) -> None:
-    answer = why(Circumstances(NOW, RUNNING, held=replace(HELD, token=token)), ())
+    answer = explained(Circumstances(NOW, RUNNING, held=replace(HELD, token=token)), ())
     assert codes(answer) == ["held_elsewhere"]
     assert answer.sentence == f"{who} holds it under a lease until {local(NOW + 20)} (in 20s)."
 
@@ -94,7 +99,9 @@ def test_its_lease_is_over() -> None:
     answer = ask(RUNNING, held=replace(HELD, left=-7.0))
     assert codes(answer) == ["lease_over"]
     assert "over since 7s without having been renewed" in answer.sentence
-    assert codes(why(Circumstances(NOW, RUNNING, held=replace(HELD, left=-7.0)), ()))[1:] == ["no_daemon"]
+    assert codes(explained(Circumstances(NOW, RUNNING, held=replace(HELD, left=-7.0)), ()))[1:] == [
+        "no_daemon"
+    ]
 
 
 def test_its_lease_is_of_an_earlier_boot_or_makes_no_sense() -> None:
@@ -155,9 +162,9 @@ def test_the_last_of_times_is_a_time_where_no_other_job_has_its_turn() -> None:
 
 
 def test_no_daemon_runs() -> None:
-    answer = why(Circumstances(NOW, JOB), ())
+    answer = explained(Circumstances(NOW, JOB), ())
     assert codes(answer) == ["no_daemon"]
-    assert answer.sentence == "No daemon is running (`systemctl start sqlqd` or `sqlqd run` starts one)."
+    assert answer.sentence == "No daemon is running (`sqlqd run -c here` starts one)."
 
 
 @pytest.mark.parametrize(
@@ -262,7 +269,7 @@ def test_it_should_have_been_taken() -> None:
 
 def test_several_reasons_are_all_told() -> None:
     job = replace(JOB, state=State.SCHEDULED, run_at=NOW + 60)
-    answer = why(Circumstances(NOW, job, pauses=(Pause("", NOW - 1), Pause("mail", NOW - 1))), ())
+    answer = explained(Circumstances(NOW, job, pauses=(Pause("", NOW - 1), Pause("mail", NOW - 1))), ())
     assert codes(answer) == ["scheduled", "no_daemon", "all_paused", "paused"]
     assert "; besides, no daemon is running (" in answer.sentence
     assert answer.sentence.count(".") - answer.sentence.count("...") == 1
