@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from sqlqd.cli.failure import Failed, Refused, tell
 from sqlqd.cli.output import Output, ReaderLeft
-from sqlqd.cli.payload import PayloadRefused, accept
 from sqlqd.cli.unbroken import interrupt_alike, unbroken
 from sqlqd.config.settings import LARGEST_PAYLOAD, Queue
 from sqlqd.newjob import Enqueued, NewJob
+from sqlqd.payload import PayloadRefused, accept
 from sqlqd.printable import printable
 from sqlqd.store.failures import StoreError
 

@@ -116,7 +116,7 @@ def _checked(
     read = {name: _queue(name, queue, keys, common, problems) for name, queue in queues.items()}
     whole = {name: merged(name, defaults, own) for name, own in read.items()}
     problems += contradictions(whole)
-    schedules = _schedules(raw, tuple(queues), problems)
+    schedules = _schedules(raw, whole, problems)
     if problems:
         return None
     return Config(
@@ -128,7 +128,7 @@ def _checked(
 
 
 def _schedules(
-    raw: Mapping[str, Any], queues: tuple[str, ...], problems: list[Problem]
+    raw: Mapping[str, Any], queues: Mapping[str, Mapping[str, Any]], problems: list[Problem]
 ) -> "dict[str, Schedule]":
     tables_of = raw.get("schedules", {})
     if not tables_of:

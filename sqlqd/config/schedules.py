@@ -1,6 +1,7 @@
 """The tables [schedules.NAME]: their keys, each declared once."""
 
 import os
+from collections.abc import Mapping
 from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sqlqd import timetable
 from sqlqd.config import kinds, tables
+from sqlqd.config.settings import DEFAULT_MAX_PAYLOAD
 from sqlqd.config.tables import Problem, key
+from sqlqd.payload import PayloadRefused, accept
 
 _YEAR = 31_557_600.0
 _LOCAL_TIME = Path("/etc/localtime")
@@ -67,7 +70,7 @@ class Setting(tables.Table):
 
 
 def read(
-    name: str, raw: object, queues: tuple[str, ...], problems: list[Problem]
+    name: str, raw: object, queues: Mapping[str, Mapping[str, Any]], problems: list[Problem]
 ) -> timetable.Schedule | None:
     """One table; None where something is wrong with it."""
     at = ("schedules", name)
@@ -82,13 +85,17 @@ def read(
     return _schedule(name, Setting(**values)) if len(problems) == before else None
 
 
-def _contradictions(raw: dict[str, object], values: dict[str, Any], queues: tuple[str, ...]) -> list[Problem]:
+def _contradictions(
+    raw: dict[str, object], values: dict[str, Any], queues: Mapping[str, Mapping[str, Any]]
+) -> list[Problem]:
     found: list[Problem] = []
     if "queue" not in raw:
         found.append((("queue",), "is missing: say where a job is added"))
     elif "queue" in values and values["queue"] not in queues:
-        hint = tables.meant(values["queue"], queues)
+        hint = tables.meant(values["queue"], tuple(queues))
         found.append((("queue",), f"is no queue of this configuration{hint}"))
+    elif "queue" in values and ("payload" in raw) == ("payload" in values):
+        found += _unfit(values.get("payload", ""), queues[values["queue"]])
     if ("cron" in raw) == ("every" in raw):
         found.append(((), "needs either cron or every"))
     if "every" in raw and "timezone" in raw:
@@ -96,6 +103,17 @@ def _contradictions(raw: dict[str, object], values: dict[str, Any], queues: tupl
     if values.get("missed") is timetable.Missed.ALL and not values.get("overlap"):
         found.append((("missed",), '"all" needs overlap = true: one would keep the others out'))
     return found
+
+
+def _unfit(text: str, queue: Mapping[str, Any]) -> list[Problem]:
+    """What its queue has against a payload: each of its jobs would be dead at once."""
+    limit = queue.get("max_payload", DEFAULT_MAX_PAYLOAD)
+    try:
+        accept(text.encode(), limit=limit, json=queue.get("json", False))
+    except PayloadRefused as refused:
+        said = str(refused).removeprefix("payload ")
+        return [(("payload",), f"its queue would have each job dead at once: {said}")]
+    return []
 
 
 def _schedule(name: str, setting: Setting) -> timetable.Schedule:

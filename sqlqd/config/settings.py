@@ -24,6 +24,7 @@ MOST_WORKERS = 1023
 """The daemon's shared map has a slot for each, and one for the steward. Loading the map to ask it costs a
 millisecond of every command."""
 LARGEST_PAYLOAD = 256 * 1024**2
+DEFAULT_MAX_PAYLOAD = 65_536
 _MANY = 1_000_000
 
 
@@ -131,7 +132,9 @@ class Queue(tables.Table):
         default=False,
         name="payload",
     )
-    max_payload: int = key(kinds.size(0, LARGEST_PAYLOAD), "a longer payload is refused", default=65_536)
+    max_payload: int = key(
+        kinds.size(0, LARGEST_PAYLOAD), "a longer payload is refused", default=DEFAULT_MAX_PAYLOAD
+    )
     keep_done: float = key(
         kinds.length(0, 100 * _YEAR),
         'how long the record of a done job is kept; "0s": not at all',

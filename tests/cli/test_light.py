@@ -13,10 +13,10 @@ from sqlqd.store.sqlite import open_store
 from tests.support.shell import Desk
 
 OURS = {
-    *("", "exits", "version", "printable", "clock", "units", "newjob", "terms", "placeholders"),
+    *("", "exits", "payload", "version", "printable", "clock", "units", "newjob", "terms", "placeholders"),
     *("identity", "faults"),
     *("cli", "cli.short", "cli.options", "cli.readers", "cli.session", "cli.entering", "cli.adding"),
-    *("cli.failure", "cli.output", "cli.payload", "cli.unbroken"),
+    *("cli.failure", "cli.output", "cli.unbroken"),
     *("config", "config.agreement", "config.errors", "config.kinds", "config.places", "config.settings"),
     *("config.tables",),
     *("store", "store.entry", "store.adding", "store.database", "store.errors", "store.failures"),

@@ -68,6 +68,21 @@ cron = "0 3 * * *"
 every = "1h"
 missed = "all"
 timezone = "Europe/Berln"
+[queues.documents]
+command = "true"
+payload = "json"
+max_payload = 10
+[schedules.d]
+queue = "documents"
+every = "1h"
+payload = "{'a': 1}"
+[schedules.e]
+queue = "documents"
+every = "1h"
+[schedules.f]
+queue = "documents"
+every = "1h"
+payload = "[1, 2, 3, 4]"
 """
     with Daemon(tmp_path, text) as daemon:
         done = daemon.sqlqd("check")
@@ -79,5 +94,8 @@ timezone = "Europe/Berln"
             'schedule "c": needs either cron or every',
             'schedule "c": missed: "all" needs overlap = true',
             'schedule "c": timezone: is no time zone that this system knows: "Europe/Berln"',
+            'schedule "d": payload: its queue would have each job dead at once: is not valid JSON: ',
+            'schedule "e": payload: its queue would have each job dead at once: is not valid JSON: ',
+            'schedule "f": payload: its queue would have each job dead at once: of 12 bytes is over',
         ):
             assert said in done.stderr

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlqd.cli.payload import PayloadRefused, accept
+from sqlqd.payload import PayloadRefused, accept
 
 GOOD = [
     "{}",
@@ -79,7 +79,7 @@ def test_no_text_is_accepted_that_the_database_refuses_at_the_claim(text: str) -
         ("\ud800".encode("utf-8", "surrogatepass"), "not UTF-8"),
         ("naïve".encode("latin-1"), "not UTF-8"),
         (b"a\0b", "NUL"),
-        (b"x" * 11, "11 bytes is over max_payload of 10B"),
+        (b"x" * 11, "payload of at least 11 bytes is over max_payload of 10B"),
         ("é".encode() * 6, "12 bytes"),
     ],
 )

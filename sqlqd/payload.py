@@ -19,8 +19,10 @@ def accept(data: bytes, *, limit: int | None, json: bool) -> str:
     `limit` is in bytes. `json`: only one value as RFC 8259 has it; it is looked at, never rewritten.
     """
     if limit is not None and len(data) > limit:
+        # Of one that comes by a pipe no more is read than shows that it is too long.
+        least = "at least " if len(data) == limit + 1 else ""
         raise PayloadRefused(
-            f"payload of {len(data)} bytes is over max_payload of {spell_size(limit)}; "
+            f"payload of {least}{len(data)} bytes is over max_payload of {spell_size(limit)}; "
             "put it in a file and enqueue the file's name"
         )
     try:
