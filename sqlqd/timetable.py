@@ -102,6 +102,8 @@ class Schedule:
     timetable: Timetable
     spec: str
     """What tells an edited schedule from the one before: the times, not the job."""
+    times: str = ""
+    """The same for people."""
     payload: str = ""
     missed: Missed = Missed.ONCE
     overlap: bool = False

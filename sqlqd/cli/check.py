@@ -83,8 +83,6 @@ def _facts(config: Config, queue: Queue) -> list[tuple[str, str]]:
     shell = isinstance(queue.command, str)
     words = queue.command if isinstance(queue.command, str) else " ".join(queue.command)
     at_once = min(queue.concurrency or config.daemon.workers, config.daemon.workers)
-    rule = queue.backoff
-    end = spell(gives_up_after(rule, queue.max_attempts))
     limit = "none" if queue.timeout == float("inf") else f"{spell(queue.timeout)}, then SIGTERM"
     return [
         ("command", f"{printable(words)} ({'by /bin/sh' if shell else 'without a shell'})"),
@@ -96,16 +94,24 @@ def _facts(config: Config, queue: Queue) -> list[tuple[str, str]]:
         ("time limit", f"{limit}; SIGKILL {spell(queue.kill_grace)} after SIGTERM"),
         *([("limits", f"at most {told}")] if (told := confined.told(queue)) else []),
         ("lease", spell(queue.lease)),
-        (
-            "attempts",
-            f"{queue.max_attempts}, and at most {queue.max_crashes} crashes; gives up after about {end}",
-        ),
-        ("pauses", f"{spell(rule.initial)}, each {rule.factor:g} times the last, at most {spell(rule.max)}"),
+        *_attempts(queue),
         ("payload", f"{'JSON' if queue.json else 'text'}, at most {spell_size(queue.max_payload)}"),
         ("done jobs", f"recorded for {spell(queue.keep_done)}" if queue.keep_done else "not recorded"),
         ("dead jobs", "kept" if math.isinf(queue.keep_dead) else f"kept for {spell(queue.keep_dead)}"),
         *promises.told(queue),
         ("on a stop", f"has {spell(queue.drain_timeout)} to end"),
+    ]
+
+
+def _attempts(queue: Queue) -> list[tuple[str, str]]:
+    if queue.max_attempts == 1:
+        return [("attempts", "1: the first failure is the last")]
+    rule = queue.backoff
+    end = spell(gives_up_after(rule, queue.max_attempts))
+    crashes = f"at most {queue.max_crashes} crash{'' if queue.max_crashes == 1 else 'es'}"
+    return [
+        ("attempts", f"{queue.max_attempts}, and {crashes}; gives up after about {end}"),
+        ("pauses", f"{spell(rule.initial)}, each {rule.factor:g} times the last, at most {spell(rule.max)}"),
     ]
 
 
@@ -199,5 +205,9 @@ def _takes_all(config: Config) -> list[str]:
     names = [name for name, q in config.queues.items() if q.concurrency is None or q.concurrency >= most]
     if not names or len(config.queues) == 1:
         return []
+    if most == 1:
+        return [
+            "one worker for all: a long job of one queue keeps the others waiting; more `workers` end that"
+        ]
     whom = f"queue {names[0]}: it" if len(names) == 1 else f"queues {', '.join(names)}: each"
     return [f"{whom} can take every worker; a concurrency below {most} keeps some free"]

@@ -32,7 +32,7 @@ def told(queue: Queue) -> Iterator[tuple[str, str]]:
     if queue.exclusive:
         yield "keys", "jobs of the same key may be several, and run one after the other"
     if queue.on_dead is not None:
-        yield "heir", f"each dead job is told to queue {printable(queue.on_dead)}"
+        yield "on_dead", f"each dead job is told to queue {printable(queue.on_dead)}"
 
 
 def document(queue: Queue) -> dict[str, Any]:
@@ -56,9 +56,9 @@ def schedules(config: Config, now: float) -> Iterator[str]:
     """A line for each schedule. `now` in Unix seconds."""
     for one in config.schedules.values():
         at = one.timetable.after(now)
-        when = "never" if at is None else local(at)
-        name, spec, queue = (printable(text) for text in (one.name, one.spec, one.queue))
-        yield f"schedule {name}: {spec} into {queue}, next {when}"
+        when = "never" if at is None else f"{local(at)} local time"
+        name, times, queue = (printable(text) for text in (one.name, one.times, one.queue))
+        yield f"schedule {name}: {times}, into queue {queue}; next {when}"
 
 
 def schedule_document(one: Schedule) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlqd.account import acting_as, find, named, out_of_reach
 from sqlqd.cli.viewpoint import Viewpoint
 from sqlqd.command import envfile
-from sqlqd.command.launch import missing
+from sqlqd.command.launch import fault, missing
 from sqlqd.config import Queue
 
 _PROGRAM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
@@ -80,8 +80,7 @@ def _problem(queue: Queue, secrets: Mapping[str, str]) -> str | None:
     program = queue.command[0]
     if "/" not in program:
         return _unfound(program, path)
-    program = os.fspath(queue.cwd / program)
-    return None if _executable(program) else f"{named(os.geteuid())} cannot execute {program}"
+    return fault(queue, program)
 
 
 def _unknown_word(line: str, path: str) -> str | None:

@@ -105,16 +105,25 @@ def missing(queue: Queue) -> Refusal | None:
         return None
     if not queue.cwd.is_dir():
         return None
-    path = queue.cwd / word.group(1)
+    if (why := fault(queue, word.group(1))) is None:
+        return None
+    return Refusal(Ended.NOT_STARTED, why, lasting=True)
+
+
+def fault(queue: Queue, program: str) -> str | None:
+    """Why the program at a path cannot be started; None: it can. Raises PermissionError on a closed way."""
+    path = queue.cwd / program
     if path.is_dir():
-        fault = "it is a directory"
+        what = "it is a directory"
     elif not path.exists():
-        fault = "no such file"
+        what = "no such file"
     elif not os.access(path, os.X_OK, effective_ids=True):
-        fault = "it may not be executed"
+        what = "it may not be executed"
     else:
         return None
-    return Refusal(Ended.NOT_STARTED, f"cannot start {path}: {fault}", lasting=True)
+    # Whoever wrote it may have had the configuration's own directory in mind.
+    whence = "" if program.startswith("/") else f" (`cwd` is {queue.cwd})"
+    return f"cannot start {path}: {what}{whence}"
 
 
 def closed(queue: Queue) -> Refusal | None:

@@ -12,6 +12,7 @@ from sqlqd.config import kinds, tables
 from sqlqd.config.settings import DEFAULT_MAX_PAYLOAD
 from sqlqd.config.tables import Problem, key
 from sqlqd.payload import PayloadRefused, accept
+from sqlqd.units import duration, spell
 
 _YEAR = 31_557_600.0
 _LOCAL_TIME = Path("/etc/localtime")
@@ -120,14 +121,18 @@ def _schedule(name: str, setting: Setting) -> timetable.Schedule:
     when: timetable.Timetable
     if setting.every is not None:
         when, spec = timetable.Every(setting.every), f"every {setting.every:.15g}"
+        length = spell(setting.every)
+        times = f"every {length if duration(length) == setting.every else f'{setting.every:.15g}s'}"
     else:
         zone = setting.timezone or local_zone()
         when, spec = timetable.Cron(setting.cron or "", zone), f"{setting.cron} {zone}"
+        times = f"{setting.cron} {setting.timezone or 'local time'}"
     return timetable.Schedule(
         name=name,
         queue=setting.queue,
         timetable=when,
         spec=spec,
+        times=times,
         payload=setting.payload,
         missed=setting.missed,
         overlap=setting.overlap,

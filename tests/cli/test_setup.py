@@ -150,6 +150,67 @@ command = "{ cat; }"
     assert said == ["queue gone: PATH has no no-such-program-at-all"]
 
 
+def test_check_says_of_a_program_that_is_a_path_what_is_the_matter(desk: Desk) -> None:
+    here = desk.directory
+    (here / "plain").touch(mode=0o644)
+    desk.config.write_text("""
+[daemon]
+database = "queue.db"
+workers = 1
+[defaults]
+timeout = 10
+[queues.array]
+command = ["/no/such/program"]
+[queues.shell]
+command = "/no/such/program"
+[queues.beside]
+command = ["./plain-to-see"]
+[queues.folder]
+command = ["/tmp"]
+[queues.plain]
+command = ["./plain"]
+cwd = "."
+""")
+    said = desk.good("check", "--json").json["warnings"]
+    assert said == [
+        "queue array: cannot start /no/such/program: no such file",
+        "queue shell: cannot start /no/such/program: no such file",
+        "queue beside: cannot start /plain-to-see: no such file (`cwd` is /)",
+        "queue folder: cannot start /tmp: it is a directory",
+        f"queue plain: cannot start {here}/plain: it may not be executed (`cwd` is {here})",
+        "one worker for all: a long job of one queue keeps the others waiting; more `workers` end that",
+    ]
+
+
+def test_check_tells_of_times_and_attempts_in_words_of_people(desk: Desk) -> None:
+    desk.config.write_text("""
+[daemon]
+database = "queue.db"
+[queues.once]
+command = "true"
+max_attempts = 1
+[schedules.local]
+queue = "once"
+cron = "30 2 * * *"
+[schedules.there]
+queue = "once"
+cron = "30 2 * * *"
+timezone = "Europe/Berlin"
+[schedules.often]
+queue = "once"
+every = "1h 30min"
+[schedules.odd]
+queue = "once"
+every = "1h 30min 5s"
+""")
+    said = desk.good("check").out
+    assert "attempts   1: the first failure is the last\n  payload" in said
+    assert "schedule local: 30 2 * * * local time, into queue once; next " in said
+    assert "schedule there: 30 2 * * * Europe/Berlin, into queue once; next " in said
+    assert "schedule often: every 1h 30min, into queue once; next " in said
+    assert "schedule odd: every 5405s, into queue once; next " in said
+
+
 def test_schema_is_enough_for_an_applications_own_migrations(tmp_path: Path) -> None:
     ddl = subprocess.run([SQLQD, "schema"], capture_output=True, check=True, text=True).stdout
     # The system's own SQLite, in a process of its own.
