@@ -4,7 +4,8 @@ import os
 import re
 from pathlib import Path
 
-from sqlqd.examine.storage import Mount, Space
+from sqlqd.examine.storage import Mount
+from sqlqd.room import Space
 
 
 def mount_of(path: Path) -> Mount | None:

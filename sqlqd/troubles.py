@@ -7,7 +7,8 @@ from sqlqd.circumstances import DaemonNow, Stage
 from sqlqd.model import Overview, QueueCount
 from sqlqd.moments import local
 from sqlqd.printable import printable
-from sqlqd.units import spell
+from sqlqd.room import Space
+from sqlqd.units import roughly, spell
 
 _LONG_WAIT = 300.0
 """Seconds that a job may be ready before anybody is told."""
@@ -33,12 +34,18 @@ class Trouble:
 
 
 def troubles(
-    seen: Overview, daemons: Sequence[DaemonNow], configured: Collection[str], config: str, start: str
+    seen: Overview,
+    daemons: Sequence[DaemonNow],
+    configured: Collection[str],
+    config: str,
+    start: str,
+    *,
+    room: Space | None = None,
 ) -> tuple[Trouble, ...]:
     """All of them; none: all is well. `daemons` are those that live; `config` is the file that they should
-    run by, `start` the commands that start one.
+    run by, `start` the commands that start one; `room` is what the database's file system has left.
     """
-    found = [*_of_daemons(seen, daemons, start)]
+    found = [*_of_disk(room), *_of_daemons(seen, daemons, start)]
     for queue in seen.queues:
         found += _of_queue(queue, seen.now, known=queue.name in configured, config=config)
     found += _pauses(seen)
@@ -49,6 +56,12 @@ def troubles(
         found += _failing(queue)
     found += _dead(seen)
     return tuple(sorted(found, key=lambda one: not one.grave))
+
+
+def _of_disk(room: Space | None) -> Iterator[Trouble]:
+    if room is not None and room.full:
+        text = f"the database's disk is full ({roughly(room.free)} free): no job can be added, begun or ended"
+        yield Trouble(text, "make room; `sqlqd doctor` names the folder", grave=True)
 
 
 def _of_daemons(seen: Overview, daemons: Sequence[DaemonNow], start: str) -> Iterator[Trouble]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from sqlqd import exits
+from sqlqd import exits, mounts
 from sqlqd.cli import daemons, dashboard, values
 from sqlqd.cli.colour import Paint, wanted
 from sqlqd.cli.dashboard import Sight
@@ -84,7 +84,8 @@ def look(session: Session) -> Sight:
     )
     living = daemons.at_work(config, alive, overview.daemons)
     begin = start(config.path, os.environ)
-    found = troubles(overview, living, config.queues, str(config.path), begin)
+    room = mounts.room_at(config.daemon.database.parent)
+    found = troubles(overview, living, config.queues, str(config.path), begin, room=room)
     return Sight(config, overview, living, found)
 
 

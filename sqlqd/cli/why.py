@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from sqlqd import mounts
 from sqlqd.circumstances import Circumstances
 from sqlqd.cli import daemons, values
 from sqlqd.cli.failure import Failed
@@ -35,7 +36,8 @@ def why(session: Session, *, job: str, as_json: bool) -> None:
         raise Failed(no_such([job]))
     alive = daemons.living(config.daemon.database)
     living = daemons.on_queue(config, alive, seen.daemons, seen.job.queue)
-    answer = explain(seen, living, start(config.path, os.environ))
+    room = mounts.room_at(config.daemon.database.parent)
+    answer = explain(seen, living, start(config.path, os.environ), room)
     with Output() as output:
         if as_json:
             output.json(_document(seen, answer))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from sqlqd.examine import Finding, note, problem, unseen
 from sqlqd.printable import printable
+from sqlqd.room import Space
 from sqlqd.units import roughly, spell
 
 _MIB = 1024 * 1024
@@ -32,16 +33,6 @@ class Mount:
 
     kind: str
     point: str
-
-
-@dataclass(frozen=True, slots=True)
-class Space:
-    """The room on it for whoever is not root."""
-
-    free: int
-    total: int
-    files: int | None
-    """How many more files it takes; None: as many as there is room for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from sqlqd.circumstances import Circumstances, DaemonNow
 from sqlqd.model import Record, State
+from sqlqd.room import Space
 from sqlqd.units import spell
 from sqlqd.why.held import held_up
 from sqlqd.why.reason import Numbers, Reason, at, many, said, short
@@ -29,9 +30,9 @@ class Answer:
         return f"{whole[:1].upper()}{whole[1:]}."
 
 
-def why(seen: Circumstances, daemons: Sequence[DaemonNow], start: str) -> Answer:
+def why(seen: Circumstances, daemons: Sequence[DaemonNow], start: str, room: Space | None = None) -> Answer:
     """Why the job does not run, or that it does. `daemons` are those that live on the database; `start`: the
-    commands that start one.
+    commands that start one; `room` is what the database's file system has left.
     """
     job, held = seen.job, seen.held
     if job.state is State.DONE:
@@ -39,9 +40,9 @@ def why(seen: Circumstances, daemons: Sequence[DaemonNow], start: str) -> Answer
     if job.state is State.DEAD:
         return Answer((_dead(job, seen.now),))
     if held is None:
-        return Answer(tuple(waiting(seen, daemons, start)))
+        return Answer(tuple(waiting(seen, daemons, start, room)))
     if held.lost:
-        return Answer((_lost(job), *waiting(seen, daemons, start)))
+        return Answer((_lost(job), *waiting(seen, daemons, start, room)))
     return Answer(tuple(held_up(seen, held, daemons, start)))
 
 

@@ -5,19 +5,22 @@ from collections.abc import Iterator, Sequence
 from sqlqd.circumstances import MOST_AHEAD, Circumstances, DaemonNow, Stage, in_a_row
 from sqlqd.model import LATEST, Pause, State
 from sqlqd.moments import local
-from sqlqd.units import spell
+from sqlqd.room import Space
+from sqlqd.units import roughly, spell
 from sqlqd.why.reason import Numbers, Reason, at, many, no_daemon, said, short
 
 _SOON = 10.0
 """Seconds after which a job that is due should have been taken by a worker that has nothing to do."""
 
 
-def waiting(seen: Circumstances, daemons: Sequence[DaemonNow], start: str) -> Iterator[Reason]:
+def waiting(
+    seen: Circumstances, daemons: Sequence[DaemonNow], start: str, room: Space | None
+) -> Iterator[Reason]:
     """All that a waiting job waits for; at least one reason."""
     scheduled = seen.job.state is State.SCHEDULED and not _follows(seen)
     if scheduled:
         yield _due_later(seen)
-    service = list(_unserved(seen, daemons, start))
+    service = [*_out_of_room(room), *_unserved(seen, daemons, start)]
     yield from service
     closed = [*(_paused(pause, seen.now) for pause in seen.pauses), *_blocked(seen), *_in_turn(seen)]
     yield from closed
@@ -46,6 +49,14 @@ def _due_later(seen: Circumstances) -> Reason:
     how = f"with {error}" if error.startswith("exit ") else f"({error})"
     numbers |= {"attempt": job.attempts, "error": error, "exit_code": job.history[-1].exit_code}
     return Reason("backoff", f"{when}, after attempt {job.attempts} failed {how}", numbers)
+
+
+def _out_of_room(room: Space | None) -> Iterator[Reason]:
+    if room is not None and room.full:
+        clause = (
+            f"the database's disk is full ({roughly(room.free)} free), so that no job can be begun: make room"
+        )
+        yield Reason("disk_full", clause, {"free_bytes": room.free})
 
 
 def _unserved(seen: Circumstances, daemons: Sequence[DaemonNow], start: str) -> Iterator[Reason]:

@@ -1,5 +1,6 @@
 """The disk is full, read-only or gone: said in one line, nothing half-written, and work goes on."""
 
+import json
 import shutil
 import subprocess
 import tempfile
@@ -117,6 +118,24 @@ def test_a_daemon_waits_for_room_and_runs_nothing_twice(daemon: Daemon, disk: Di
     assert daemon.events("worker.crashed") == daemon.events("steward.crashed") == []
     daemon.event("job.finished", job_id=daemon.insert("noop"))
     assert daemon.sql("PRAGMA integrity_check") == "ok"
+
+
+def test_a_full_disk_is_what_every_verb_tells_of(daemon: Daemon, disk: Disk) -> None:
+    daemon.start()
+    daemon.sqlqd("pause", "noop")
+    job = daemon.insert("noop")
+    assert daemon.sqlqd("health").returncode == exits.OK
+    disk.fill()
+    health = daemon.sqlqd("health")
+    assert health.returncode == exits.FAILED
+    assert health.stdout.startswith("not well: the database's disk is full")
+    status = json.loads(daemon.sqlqd("status", "--json").stdout)["daemon"]
+    assert not status["well"]
+    assert "make room" in status["troubles"][0]
+    assert json.loads(daemon.sqlqd("why", job, "--json").stdout)["reason"] == "disk_full"
+    disk.empty()
+    assert daemon.sqlqd("health").returncode == exits.OK
+    assert json.loads(daemon.sqlqd("why", job, "--json").stdout)["reason"] == "paused"
 
 
 def test_a_read_only_disk_is_named(daemon: Daemon, disk: Disk) -> None:

@@ -20,6 +20,8 @@ TIERS: tuple[frozenset[str], ...] = (
             "policy",
             "why",
             "troubles",
+            "room",
+            "payload",
             "health",
             "metrics",
             "examine",

@@ -8,8 +8,9 @@ import pytest
 from sqlqd.condition import Condition, Distant
 from sqlqd.examine import Finding, Severity, access, content, service, storage
 from sqlqd.examine.access import Paper
-from sqlqd.examine.storage import Log, Mount, Process, Space
+from sqlqd.examine.storage import Log, Mount, Process
 from sqlqd.model import Overview, QueueCount, WorkerSeen
+from sqlqd.room import Space
 from sqlqd.troubles import Trouble
 
 NOW = 1_800_000_000.0
