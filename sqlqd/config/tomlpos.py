@@ -64,7 +64,8 @@ class _Scan:
             self.found.setdefault(path, start)
             path = (*path, number)
         self.at = self.text.index("]", self.at) + depth
-        self.found.setdefault(path, start)
+        for length in range(1, len(path) + 1):
+            self.found.setdefault(path[:length], start)
         return path
 
     def inside(self, key: Path) -> Path:

@@ -42,6 +42,16 @@ two = "é"
 three = 3
 '''
 
+
+def test_a_table_that_only_its_own_tables_are_of_stands_where_the_first_of_them_does() -> None:
+    known = lines("[a]\nx = 1\n\n[b.c.d]\n[b.e]\n")
+    assert {path: known[path] for path in (("b",), ("b", "c"), ("b", "e"))} == {
+        ("b",): 4,
+        ("b", "c"): 4,
+        ("b", "e"): 5,
+    }
+
+
 EXPECTED = {
     ("top",): 2,
     ("daemon",): 4,
