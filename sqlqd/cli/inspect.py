@@ -32,13 +32,17 @@ _LIVE = _JOBS - {State.DEAD}
     default=Order.OLDEST.value,
     help="What comes first; default: oldest.",
 )
+@click.option("--wide", is_flag=True, help="Whole ids, names and keys, however long the lines become.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document a line.")
 @click.pass_obj
-def list_(session: Session, /, *, which: tuple[str, ...], order: str, as_json: bool, **options: Any) -> None:
+def list_(
+    session: Session, /, *, which: tuple[str, ...], order: str, wide: bool, as_json: bool, **options: Any
+) -> None:
     """List jobs: all of them, those of QUEUE, or those selected.
 
     IDs may be cut to their first 6 characters or more; - reads them from standard input.
-    Ended jobs are listed by --state done, for as long as their queue keeps records of them.
+    Ended jobs, cancelled ones too, are listed by --state done, for as long as their queue keeps records of
+    them.
 
     Live jobs come before dead ones, and these before ended ones; --order due lists live ones alone: those
     that run, then the one that is due first; --order priority the same, by priority before that.
@@ -49,7 +53,7 @@ def list_(session: Session, /, *, which: tuple[str, ...], order: str, as_json: b
         wanted = _wanted(session, store, which, options, Order(order))
         if which and not wanted.ids and wanted.queue is None:
             return  # standard input had no ids
-        seen = _print(store, wanted, Order(order), as_json=as_json)
+        seen = _print(store, wanted, Order(order), wide=wide, as_json=as_json)
     if wanted.limit is None and (unknown := missing(wanted.ids, seen)):
         raise Failed(no_such(unknown))
 
@@ -87,20 +91,20 @@ def _names_queue(session: Session, store: "Store", argument: str) -> bool:
     return False
 
 
-def _print(store: "Store", wanted: Selection, order: Order, *, as_json: bool) -> list[str]:
+def _print(store: "Store", wanted: Selection, order: Order, *, wide: bool, as_json: bool) -> list[str]:
     """Print the jobs of a selection as they are read; their ids, where it was one by ids."""
     now = SystemClock().wall()
     seen: list[str] = []
     with Output() as output:
         if not as_json:
-            output.line(records.HEADER)
+            output.line(records.header(wide=wide))
         for record in store.find(wanted, order=order):
             if wanted.ids:
                 seen.append(record.id)
             if as_json:
                 output.json(records.as_json(record))
             else:
-                output.line(records.line(record, now))
+                output.line(records.line(record, now, wide=wide))
     return seen
 
 

@@ -18,6 +18,7 @@ _ATTEMPT = ("number", "started_at", "ended_at", "outcome", "exit_code", "signal"
 _LENGTHS = frozenset({"duration", "cpu"})
 
 _ID = 12
+_WHOLE_ID = 32
 _QUEUE = 20
 _STATE = 9
 _WHEN = 16
@@ -25,7 +26,11 @@ _TOKEN = 40
 _BAR = 10
 WIDTH = 80
 
-HEADER = f"{'ID':{_ID}}  {'QUEUE':{_QUEUE}}  {'STATE':{_STATE}}  {'TRIES':>5}  {'WHEN':{_WHEN}}  KEY"
+
+def header(*, wide: bool = False) -> str:
+    """What stands above the lines of a list."""
+    first = f"{'ID':{_WHOLE_ID if wide else _ID}}  {'QUEUE':{_QUEUE}}"
+    return f"{first}  {'STATE':{_STATE}}  {'TRIES':>5}  {'WHEN':{_WHEN}}  KEY"
 
 
 def as_json(record: Record, *, whole: bool = False) -> dict[str, Any]:
@@ -68,18 +73,21 @@ def fit(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
-def line(record: Record, now: float) -> str:
-    """One line of a list; the id is cut to a prefix that verbs take."""
+def line(record: Record, now: float, *, wide: bool = False) -> str:
+    """One line of a list; the id is cut to a prefix that verbs take. `wide`: nothing is cut."""
     tries = (
         f"{record.attempts}" if record.max_attempts is None else f"{record.attempts}/{record.max_attempts}"
     )
     when = _when(record)
+    job, queue, key = (printable(text) for text in (record.id, record.queue, record.key or ""))
+    if not wide:
+        job, queue = job[:_ID], fit(queue, _QUEUE)
     text = (
-        f"{printable(record.id)[:_ID]:{_ID}}  {fit(record.queue, _QUEUE):{_QUEUE}}  "
+        f"{job:{_WHOLE_ID if wide else _ID}}  {queue:{_QUEUE}}  "
         f"{record.outcome or record.state.value:{_STATE}}  {tries:>5}  "
         f"{'' if when is None else beside(when, now):{_WHEN}}  "
     )
-    return (text + fit(record.key or "", WIDTH - len(text))).rstrip()
+    return (text + (key if wide else fit(key, WIDTH - len(text)))).rstrip()
 
 
 def _when(record: Record) -> float | None:

@@ -221,6 +221,16 @@ def test_list_for_people_fits_80_columns(desk: Desk) -> None:
     assert max(map(len, lines)) <= 80
 
 
+def test_list_cuts_nothing_where_it_is_asked_not_to(desk: Desk) -> None:
+    queue, key = "a-queue-with-a-name-of-some-length", "a/key/that/has/so/much/to/say"
+    job = desk.enqueue(queue, "", "--any-queue", "--key", key)
+    (line,) = desk.good("list").out.splitlines()[1:]
+    assert (job in line, queue in line, key in line) == (False, False, False)
+    (line,) = desk.good("list", "--wide").out.splitlines()[1:]
+    words = line.split()
+    assert (words[:2], words[-1]) == ([job, queue], key)
+
+
 def test_list_in_another_order(desk: Desk) -> None:
     later, first, urgent = (
         *(desk.enqueue("mail", "", "--delay", "1h"), desk.enqueue("mail")),
