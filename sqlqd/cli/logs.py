@@ -1,5 +1,6 @@
 """`sqlqd logs`: what the journal has of a job, and without a journal what was kept of its output."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -20,6 +21,10 @@ from sqlqd.printable import printable
 if TYPE_CHECKING:
     from sqlqd.store.base import Store
 
+_NOTHING = (
+    "a daemon that systemd did not start logs to its standard error, and the journal has no records of it"
+)
+_READERS = " (members of groups systemd-journal and adm may read all)"
 _LOOK_AGAIN = 0.5
 _LAST_LOOKS = 2
 """Looks at the journal after the job's end: its last record comes a moment later. As many are taken where
@@ -46,7 +51,8 @@ def logs(session: Session, *, job: str, follow: bool, as_json: bool) -> None:
         with Output() as output:
             try:
                 seen = _print(store, whole, output, follow=follow and record is not None, as_json=as_json)
-                why = "the journal has no records of it that you may read"
+                readers = "" if os.geteuid() == 0 else _READERS
+                why = f"the journal has no records of it{readers}; {_ELSEWHERE}"
             except NoJournal as error:
                 seen, why = 0, str(error)
             if seen:
@@ -55,8 +61,13 @@ def logs(session: Session, *, job: str, follow: bool, as_json: bool) -> None:
                 raise Failed(no_such([job]))
             kept = list(_kept(record))
             then = "What is kept of its output:" if kept else "Nothing is kept of its output"
-            tell(f"{why}; members of groups systemd-journal and adm may read all. {then}")
+            tell(f"{why}. {then}")
+            before = 0
             for tail in kept:
+                if isinstance(tail, Attempt):
+                    if tail.number <= before and not as_json:
+                        output.line("then it was retried:")
+                    before = tail.number
                 _tail(output, record, tail, as_json=as_json)
 
 
@@ -104,6 +115,6 @@ def _tail(output: Output, record: Record, tail: Attempt | str, *, as_json: bool)
         output.json({"timestamp": at, "job_id": record.id, "attempt": number, "message": said})
         return
     if attempt is not None:
-        output.line(f"attempt {attempt.number}:")
+        output.line(f"attempt {attempt.number}: ended {local(attempt.ended_at)}")
     for line in said.rstrip("\n").split("\n"):
         output.line(f"{'' if attempt is None else '  '}{printable(line)}")

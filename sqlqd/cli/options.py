@@ -100,7 +100,7 @@ ENQUEUE = (
         metavar="DUR",
     ),
     Option("any-queue", "Also a queue that is not configured: the job waits."),
-    Option("lines", "One job for each line of standard input."),
+    Option("lines", "One job for each line of standard input; of an empty line, one with an empty payload."),
     Option("atomic", "With --lines: all of them in one transaction, or none."),
     Option("wait", "Then wait until it has ended, and exit as `sqlqd wait` does."),
     Option("timeout", "With --wait: else exit 124.", readers.duration, metavar="DUR"),

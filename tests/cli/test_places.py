@@ -52,6 +52,13 @@ def test_what_is_named_comes_before_what_is_in_place(desk: Desk) -> None:
     assert used(desk, "-c", "other.toml", "check", SQLQD_CONFIG=str(desk.config)) == "other.toml"
 
 
+def test_of_one_that_is_given_twice_the_last_counts(desk: Desk) -> None:
+    for name in ("one.toml", "two.toml"):
+        (desk.directory / name).write_bytes(desk.config.read_bytes())
+    assert used(desk, "-c", "one.toml", "check", "-c", "two.toml") == "two.toml"
+    assert used(desk, "check", "-c", "two.toml", "-c", "one.toml") == "one.toml"
+
+
 def test_an_instance_that_is_not_there_is_named_with_what_would_make_it(desk: Desk) -> None:
     missing = desk.run("-i", "no-such-instance", "check", env=surroundings(desk))
     assert missing.code == 78
