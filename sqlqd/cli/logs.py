@@ -21,10 +21,8 @@ from sqlqd.printable import printable
 if TYPE_CHECKING:
     from sqlqd.store.base import Store
 
-_NOTHING = (
-    "a daemon that systemd did not start logs to its standard error, and the journal has no records of it"
-)
-_READERS = " (members of groups systemd-journal and adm may read all)"
+_READERS = " that you may read (members of groups systemd-journal and adm may read all)"
+_ELSEWHERE = "a daemon that systemd did not start logs to its standard error"
 _LOOK_AGAIN = 0.5
 _LAST_LOOKS = 2
 """Looks at the journal after the job's end: its last record comes a moment later. As many are taken where
