@@ -91,7 +91,8 @@ class Parent:
             self._obey(number, now)
         if self._preparation is not None:
             self._look_at_preparation(self._preparation, now)
-        else:
+        if self._preparation is None:
+            # Also before the first is forked: by the next turn it may have ended and left something behind.
             self._crew.look_around()
             for slot in self._occupied():
                 self._watch(slot, now)

@@ -197,6 +197,24 @@ def test_a_child_from_before_the_daemon_is_left_alone(standin: Make) -> None:
     os.kill(stranger, signal.SIGKILL)
 
 
+def test_a_child_from_before_the_daemon_is_left_alone_however_soon_one_of_its_own_dies(standin: Make) -> None:
+    env = {"SQLQD_FAULT": "parent.forked=stop@3"}
+    daemon = standin(ready=False, before="sleep 1000 &", env=env)
+    until(lambda: is_stopped(daemon.pid), "it stops with all of them forked")
+    (stranger,) = [pid for pid in crew(daemon) if comm(pid) == "sleep"]
+    os.kill(crew(daemon)[-1], signal.SIGKILL)
+    daemon.signal(signal.SIGCONT)
+    daemon.event("worker.crashed")
+    until(lambda: len(crew(daemon)) == 4, "a replacement")
+    assert alive(stranger)
+    daemon.stop()
+    os.kill(stranger, signal.SIGKILL)
+
+
+def is_stopped(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+
 def test_a_child_from_before_the_daemon_is_reaped_when_it_ends(standin: Make) -> None:
     daemon = standin(before="sleep 1 &")
     until(lambda: len(children(daemon.pid)) == 3, "only its own children, and no zombie")
