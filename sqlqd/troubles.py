@@ -14,7 +14,7 @@ _LONG_WAIT = 300.0
 """Seconds that a job may be ready before anybody is told."""
 _FAILURES = 5
 """Failed attempts in an hour from which on it is worth a word that more fail than succeed."""
-_LONGEST = 100
+_LONGEST = 200
 """Characters of another's words."""
 
 

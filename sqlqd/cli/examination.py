@@ -204,6 +204,6 @@ def _commands(config: Config, view: Viewpoint) -> Iterator[Finding]:
     for queue in config.queues.values():
         name = printable(queue.name)
         for text in startable.warnings(queue, view):
-            yield told("commands", f"queue {name}: {text}", f"mend it, or `command` of [queues.{name}]")
+            yield told("commands", f"queue {name}: {text}", f"mend it, or what [queues.{name}] says")
         for text in confined.warnings(queue, standing) if standing.runs else ():
             yield note("limits", f"queue {name}: {text}", "docs/limits.md")

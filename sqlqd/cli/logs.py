@@ -1,14 +1,12 @@
 """`sqlqd logs`: what the journal has of a job, and without a journal what was kept of its output."""
 
 import os
-from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
 from sqlqd import clock
-from sqlqd.cli import values
+from sqlqd.cli import records, values
 from sqlqd.cli.failure import Failed, tell
 from sqlqd.cli.output import Output
 from sqlqd.cli.selection import no_such
@@ -57,7 +55,8 @@ def logs(session: Session, *, job: str, follow: bool, as_json: bool) -> None:
                 return
             if record is None:
                 raise Failed(no_such([job]))
-            kept = list(_kept(record))
+            attempts, last = records.kept(record)
+            kept: list[Attempt | str] = [*attempts, *([] if last is None else [last])]
             then = "What is kept of its output:" if kept else "Nothing is kept of its output"
             tell(f"{why}. {then}")
             before = 0
@@ -92,16 +91,6 @@ def _one(output: Output, entry: Entry, *, as_json: bool) -> None:
         output.json({"timestamp": iso(entry.at), **entry.fields, "message": entry.message})
     else:
         output.line(f"{local(entry.at)}  {printable(entry.message)}")
-
-
-def _kept(record: Record) -> Iterator[Attempt | str]:
-    """What the database has: the end of each attempt that failed, and more of the last one's."""
-    attempts, last = list(record.history), record.last_error
-    if last is not None and attempts and last.split("\n", 1)[0] == attempts[-1].error.split("\n", 1)[0]:
-        attempts[-1], last = replace(attempts[-1], error=last), None
-    yield from attempts
-    if last is not None:
-        yield last
 
 
 def _tail(output: Output, record: Record, tail: Attempt | str, *, as_json: bool) -> None:

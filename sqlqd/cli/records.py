@@ -1,5 +1,6 @@
 """One job as the verbs print it: as JSON, in a line of a list, and whole."""
 
+from dataclasses import replace
 from typing import Any
 
 from sqlqd.model import LATEST, Attempt, Lease, Progress, Record, State
@@ -102,12 +103,21 @@ def _when(record: Record) -> float | None:
     return None if (record.run_at or 0.0) >= LATEST else record.run_at
 
 
+def kept(record: Record) -> tuple[list[Attempt], str | None]:
+    """The attempts, the last with all that is kept of its end, and what was said without one since."""
+    attempts, last = list(record.history), record.last_error
+    if last is not None and attempts and last.split("\n", 1)[0] == attempts[-1].error.split("\n", 1)[0]:
+        attempts[-1], last = replace(attempts[-1], error=last), None
+    return attempts, last
+
+
 def whole(record: Record, now: float) -> list[str]:
     """Everything about a job, for people."""
     lines = [f"{name:<13} {value}" for name, value in _facts(record, now)]
     if record.payload:
         lines += _block(f"payload ({len(record.payload.encode('utf-8', 'replace'))} bytes)", record.payload)
-    for attempt in record.history:
+    attempts, last = kept(record)
+    for attempt in attempts:
         lines += ["", f"attempt {attempt.number}: {_ended(attempt)}", f"  {_when_it_ran(attempt, now)}"]
         lines += _indented(attempt.error.rstrip("\n"))
     if record.state is State.RUNNING and record.claimed_at is not None:
@@ -116,8 +126,8 @@ def whole(record: Record, now: float) -> list[str]:
         lines += ["", f"attempt {record.attempts}: runs for {runs}, by {who}"]
         if record.progress is not None:
             lines.append(f"  {bar(record.progress, WIDTH - 2)}")
-    if record.last_error is not None and record.last_error not in {each.error for each in record.history}:
-        lines += _block("last error", record.last_error)
+    if last is not None:
+        lines += _block("last error", last)
     return lines
 
 

@@ -191,6 +191,8 @@ def test_show_tells_of_every_attempt(desk: Desk) -> None:
     assert "\n  exit 75\n  first\n  last line\n" in text
     assert "attempt 2: signalled by SIGKILL after " in text
     assert "attempt 3: runs for " in text
+    assert text.count("the end\n") == 1
+    assert f"  {'x' * 5000}the end\n" in text
     document = desk.good("show", job, "--json").json
     first, second = document["history"]
     assert (first["exit_code"], first["cpu_seconds"], second["signal"]) == (75, 0.25, 9)
