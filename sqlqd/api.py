@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Self
 from sqlqd.clock import Clock, SystemClock
 from sqlqd.identity import identity, open_files
 from sqlqd.model import Claim, Done, Holder, NewJob, Retry, Rules, Verdict
+from sqlqd.newjob import no_text
 from sqlqd.store.base import Store, StoreError
+from sqlqd.store.failures import JobRefused
 
 if TYPE_CHECKING:
     from sqlqd.relics import Relics
@@ -69,11 +71,15 @@ class Queue:
             key=key,
             max_attempts=max_attempts,
         )
-        return self._own().enqueue([job])[0].id
+        return self.enqueue_many([job])[0]
 
     def enqueue_many(self, jobs: Sequence[NewJob]) -> list[str]:
         """Add all or none in one transaction. Their ids, in order."""
-        return [added.id for added in self._own().enqueue(jobs)]
+        wanted = list(jobs)
+        for job in wanted:
+            if (why := no_text(job.payload)) is not None:
+                raise JobRefused(why)
+        return [added.id for added in self._own().enqueue(wanted)]
 
     def claim(self, *queues: str, lease: float = 30.0) -> Claim | None:
         """The next due job of the queues, which take turns, for `lease` seconds; None when nothing is due.

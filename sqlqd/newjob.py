@@ -41,6 +41,13 @@ class NewJob(NamedTuple):
     """Refused where so many of its queue wait already."""
 
 
+def no_text(payload: object) -> str | None:
+    """Why a value of Python is no payload; None: it is text. Which of its text is, the schema says."""
+    if isinstance(payload, str):
+        return None
+    return f"payload must be text, a str, and is of type {type(payload).__name__}: decode it, or json.dumps()"
+
+
 class Enqueued(NamedTuple):
     """The id of a live job, and whether this call made it or found it by its key."""
 

@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from sqlqd.clock import SystemClock
+from sqlqd.newjob import no_text
 from sqlqd.store.failures import JobRefused, StoreForeign, StoreMissing
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ def enqueue(
     seconds. Raises StoreMissing where the file has no queue, JobRefused where the job breaks a rule;
     what else SQLite says comes as the connection's own errors. The transaction is never ended here.
     """
+    if (why := no_text(payload)) is not None:
+        raise JobRefused(why)
     cursor = connection.cursor()
     # Whatever the application makes of its rows, ours are plain.
     cursor.row_factory = None

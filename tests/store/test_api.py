@@ -117,6 +117,8 @@ def test_what_a_producer_may_say(path: Path) -> None:
         assert claim.payload == "high"
         with pytest.raises(sqlqd.JobRefused, match="priority"):
             queue.enqueue("mail", priority=101)
+        with pytest.raises(sqlqd.JobRefused, match="a str, and is of type bytes: decode it"):
+            queue.enqueue("mail", b"bytes")  # type: ignore[arg-type]  # what people try
 
 
 def test_a_job_that_used_up_its_attempts_is_not_given_out(path: Path) -> None:

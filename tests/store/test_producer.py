@@ -103,7 +103,7 @@ def test_it_leaves_those_settings_alone(path: Path) -> None:
 
 
 def test_a_refused_job_leaves_the_transaction_to_the_caller(path: Path) -> None:
-    (words,) = told(
+    words, more = told(
         path,
         """
         sqlqd.enqueue(app, "mail", "before")
@@ -111,11 +111,16 @@ def test_a_refused_job_leaves_the_transaction_to_the_caller(path: Path) -> None:
             sqlqd.enqueue(app, "mail", priority=1000)
         except sqlqd.JobRefused as error:
             print(error)
+        try:
+            sqlqd.enqueue(app, "mail", b"bytes")
+        except sqlqd.JobRefused as error:
+            print(error)
         sqlqd.enqueue(app, "mail", "after")
         app.commit()
         """,
     )
     assert "priority must be" in words
+    assert "a str, and is of type bytes" in more
     assert sql.rows(path, "SELECT payload FROM jobs") == [["before"], ["after"]]
 
 
