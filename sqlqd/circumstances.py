@@ -76,6 +76,15 @@ class DaemonNow:
     """Whether the file has the queue; None: it cannot be read by whoever asks."""
     concurrency: int | None = None
     """The queue's, by that file."""
+    hangup_stops: bool = False
+    """Whether SIGHUP ends it, since it belongs to a terminal."""
+
+    @property
+    def reload(self) -> str:
+        """What has it load that file again, for people."""
+        if self.hangup_stops:
+            return f"stop it by Ctrl-C in its terminal (or `kill {self.pid}`) and start it again"
+        return f"`kill -HUP {self.pid}`"
 
 
 def in_a_row(failures: int) -> str:

@@ -1,8 +1,8 @@
 """Who lives on a database: record locks on the side file `<database>.lock`. Never opens the database.
 
-A daemon's parent holds the byte that has its pid for a number, and once it stops another one far behind that;
-the one steward that does the chores holds byte 0. The locks end with their process, whatever ends it, and do
-not cross a fork. Closing any descriptor of the file ends all locks that the process has there, so a process
+A daemon's parent holds the byte that has its pid for a number, another one far behind that where a hangup
+stops it, and a third once it stops; the one steward that does the chores holds byte 0. The locks end with
+their process, whatever ends it, and do not cross a fork. Closing any descriptor of the file ends all locks that the process has there, so a process
 has one `Presence`.
 """
 
@@ -20,6 +20,8 @@ _TAKEN = (errno.EACCES, errno.EAGAIN)
 _BEHIND_EVERY_PID = 1 << 22  # the kernel's highest pid_max
 _STOPPING = 1 << 23
 """The byte of a daemon that stops is so far behind its first."""
+_BY_HANGUP = 1 << 24
+"""And so far the byte of one that a hangup stops."""
 
 _FLOCK = "hhqqi4x"
 """struct flock: type, whence, start, length, pid."""
@@ -39,8 +41,13 @@ class Presence:
         self._fd = _open(self._path)
         self._held: set[int] = set()
 
-    def announce(self, pid: int) -> bool:
-        """Let others see this daemon; False where another one has the same pid (in another container)."""
+    def announce(self, pid: int, *, hangup_stops: bool = False) -> bool:
+        """Let others see this daemon; False where another one has the same pid (in another container).
+
+        `hangup_stops`: SIGHUP ends it, so that nobody is told to reload it by that.
+        """
+        if hangup_stops:
+            self._hold(_BY_HANGUP + pid)
         return self._hold(pid)
 
     def stop(self, pid: int) -> None:
@@ -95,6 +102,11 @@ def living(database: Path) -> list[int]:
 def stopping(database: Path) -> list[int]:
     """Those of them that give out no more jobs; by the same rules."""
     return _read(database, lambda fd: [byte - _STOPPING for byte in _held(fd, _STOPPING, 2 * _STOPPING)])
+
+
+def stopped_by_hangup(database: Path) -> list[int]:
+    """Those of them that SIGHUP stops; by the same rules."""
+    return _read(database, lambda fd: [byte - _BY_HANGUP for byte in _held(fd, _BY_HANGUP, 2 * _BY_HANGUP)])
 
 
 def _read(database: Path, look: Callable[[int], list[int]]) -> list[int]:

@@ -77,7 +77,7 @@ def _of_daemons(seen: Overview, daemons: Sequence[DaemonNow], start: str) -> Ite
         if one.outdated and one.stage is Stage.RUNNING:
             yield Trouble(
                 f"{_said(one.config)} was changed and not loaded since",
-                f"`sqlqd check`, then `kill -HUP {one.pid}`",
+                f"`sqlqd check`, then {one.reload}",
                 grave=True,
             )
 

@@ -17,6 +17,8 @@ class Living:
 
     pids: tuple[int, ...]
     stopping: frozenset[int]
+    by_hangup: frozenset[int] = frozenset()
+    """Those that SIGHUP stops."""
 
     def stage(self, pid: int, announced: Collection[int]) -> Stage:
         """Where one of them is. A daemon announces itself in the database once it has one."""
@@ -27,7 +29,11 @@ class Living:
 
 def living(database: Path) -> Living:
     """Who lives there. Raises OSError where that cannot be read."""
-    return Living(tuple(presence.living(database)), frozenset(presence.stopping(database)))
+    return Living(
+        tuple(presence.living(database)),
+        frozenset(presence.stopping(database)),
+        frozenset(presence.stopped_by_hangup(database)),
+    )
 
 
 def is_outdated(daemon: DaemonSeen) -> bool:
@@ -46,7 +52,8 @@ def at_work(config: Config, alive: Living, announced: Iterable[DaemonSeen]) -> l
     for pid in alive.pids:
         stage, daemon = alive.stage(pid, known), known.get(pid)
         path = str(config.path) if daemon is None else daemon.config
-        found.append(DaemonNow(pid, stage, path, outdated=daemon is not None and is_outdated(daemon)))
+        outdated = daemon is not None and is_outdated(daemon)
+        found.append(DaemonNow(pid, stage, path, outdated=outdated, hangup_stops=pid in alive.by_hangup))
     return sorted(found, key=lambda one: one.stage is not Stage.RUNNING)
 
 

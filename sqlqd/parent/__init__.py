@@ -210,7 +210,7 @@ class Parent:
 
     def _announce(self, now: float) -> None:
         try:
-            self._place = Place(self._plot.database, now)
+            self._place = Place(self._plot.database, now, hangup_stops=self._plot.hangup_stops)
         except OSError as error:
             denied = error.errno in (errno.EACCES, errno.EPERM)
             status = exits.DENIED if denied else exits.IO

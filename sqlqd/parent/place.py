@@ -14,10 +14,10 @@ _LOOKS = 5.0
 class Place:
     """This process's place. It ends with the process, whatever ends it."""
 
-    def __init__(self, database: Path, now: float) -> None:
+    def __init__(self, database: Path, now: float, *, hangup_stops: bool) -> None:
         """Take it; says who else is there. Raises OSError where the file of locks cannot be used."""
         self._presence = Presence(database)
-        self._presence.announce(os.getpid())
+        self._presence.announce(os.getpid(), hangup_stops=hangup_stops)
         self._looked = now
         others = len(self._presence.living())
         if others:

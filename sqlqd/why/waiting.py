@@ -152,7 +152,7 @@ def _next(
     if late is not None:
         clause = (
             f"the daemon (pid {late.pid}) may not know its queue: {said(late.config)} was changed since it "
-            f"was loaded (`kill -HUP {late.pid}` loads it)"
+            f"was loaded; to have it loaded, {late.reload}"
         )
         return Reason("not_loaded", clause, numbers | {"daemon_pid": late.pid})
     clause = (

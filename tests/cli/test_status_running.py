@@ -1,6 +1,7 @@
 """`sqlqd status` while a daemon works."""
 
 import os
+import pty
 import signal
 import subprocess
 import time
@@ -73,3 +74,26 @@ def test_it_names_the_daemon_its_workers_and_what_they_run(tmp_path: Path) -> No
     assert (document["daemon"]["running"], document["workers"]) == (False, [])
     assert desk.jobs()[0]["state"] == "ready"
     assert desk.jobs()[0]["attempts"] == 0
+
+
+def test_nobody_is_told_to_reload_a_daemon_of_a_terminal_by_what_stops_it(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, TOML)
+    reading, writing = pty.openpty()
+    with subprocess.Popen(
+        [SQLQD, "run"],
+        env=desk.environment(),
+        stdin=writing,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        try:
+            eventually(lambda: desk.run("health").code, lambda code: code == 0)
+            os.utime(desk.config, (time.time() + 60,) * 2)
+            told = desk.run("health").out
+        finally:
+            stop(process)
+            os.close(reading)
+            os.close(writing)
+    assert "was changed and not loaded since" in told
+    assert "Ctrl-C" in told
+    assert "kill -HUP" not in told

@@ -75,6 +75,21 @@ def test_those_that_stop_are_told_from_the_others(database: Path) -> None:
         assert presence.living(database) == [1, 77, 4_194_304]
 
 
+def by_hangup(database: Path, pid: int) -> bool:
+    return presence.Presence(database).announce(pid, hangup_stops=True)
+
+
+def test_those_that_a_hangup_stops_are_told_from_the_others(database: Path) -> None:
+    assert presence.stopped_by_hangup(database) == []
+    with ExitStack() as stack:
+        stack.enter_context(elsewhere(partial(announced, database, 1)))
+        for pid in (77, 4_194_304):
+            stack.enter_context(elsewhere(partial(by_hangup, database, pid)))
+        assert presence.stopped_by_hangup(database) == [77, 4_194_304]
+        assert presence.stopping(database) == []
+        assert presence.living(database) == [1, 77, 4_194_304]
+
+
 def test_nobody_lives_where_no_side_file_is_and_looking_makes_none(database: Path) -> None:
     assert presence.living(database) == []
     assert not presence.side_file(database).exists()

@@ -46,6 +46,11 @@ def test_all_is_well() -> None:
             *("`sqlqd check`, then `kill -HUP 77`", True),
         ),
         (
+            *({}, {"daemons": (replace(DAEMON, outdated=True, hangup_stops=True),)}),
+            *("/etc/sqlqd/sqlqd.toml was changed and not",),
+            *("`sqlqd check`, then stop it by Ctrl-C in its terminal (or `kill 77`) and start it", True),
+        ),
+        (
             *({"name": "mial", "ready": 1}, {}, "1 job is waiting in mial, which is not configured"),
             *("add [queues.mial] to /etc/sqlqd/sqlqd.toml", True),
         ),
