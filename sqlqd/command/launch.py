@@ -121,9 +121,12 @@ def fault(queue: Queue, program: str) -> str | None:
         what = "it may not be executed"
     else:
         return None
-    # Whoever wrote it may have had the configuration's own directory in mind.
-    whence = "" if program.startswith("/") else f" (`cwd` is {queue.cwd})"
-    return f"cannot start {path}: {what}{whence}"
+    return f"cannot start {path}: {what}{_whence(queue, program)}"
+
+
+def _whence(queue: Queue, program: str) -> str:
+    """Where a relative path was looked for: whoever wrote it may have had the configuration in mind."""
+    return f" (`cwd` is {queue.cwd})" if "/" in program and not program.startswith("/") else ""
 
 
 def closed(queue: Queue) -> Refusal | None:
@@ -154,7 +157,7 @@ def refused(error: OSError, queue: Queue, claim: Claim) -> Refusal:
         return Refusal(Ended.NOT_STARTED, f"cannot enter the directory {what}: {said}", lasting=True)
     if error.errno == errno.ENOENT and "/" in what and (queue.cwd / what).exists():
         said = "the interpreter that it names is missing"
-    return Refusal(Ended.NOT_STARTED, f"cannot start {what}: {said}", lasting=True)
+    return Refusal(Ended.NOT_STARTED, f"cannot start {what}: {said}{_whence(queue, what)}", lasting=True)
 
 
 def _bytes(text: str) -> bytes:

@@ -74,6 +74,8 @@ def test_a_missing_directory_is_told_from_a_missing_program() -> None:
     place = queue(("prog",), cwd=Path("/gone"))
     assert "enter the directory /gone" in refused(OSError(2, "No such file", "/gone"), place, claim()).detail
     assert "cannot start prog" in refused(OSError(2, "No such file", "prog"), place, claim()).detail
+    relative = refused(OSError(2, "No such file", "./prog"), place, claim()).detail
+    assert relative == f"cannot start ./prog: no such file (`cwd` is {place.cwd})"
 
 
 def test_a_missing_interpreter_is_named_as_such(tmp_path: Path) -> None:
