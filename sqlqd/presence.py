@@ -2,8 +2,8 @@
 
 A daemon's parent holds the byte that has its pid for a number, another one far behind that where a hangup
 stops it, and a third once it stops; the one steward that does the chores holds byte 0. The locks end with
-their process, whatever ends it, and do not cross a fork. Closing any descriptor of the file ends all locks that the process has there, so a process
-has one `Presence`.
+their process, whatever ends it, and do not cross a fork. Closing any descriptor of the file ends all locks
+that the process has there, so a process has one `Presence`.
 """
 
 import errno

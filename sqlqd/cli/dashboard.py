@@ -116,7 +116,7 @@ def _short(count: int) -> str:
 
 def _notes(queue: QueueCount, overview: Overview, *, known: bool) -> Iterator[str]:
     if not known:
-        yield "not configured: its jobs wait"
+        yield "not configured: its jobs wait" if queue.ready or queue.scheduled else "not configured"
     if queue.paused_at is not None:
         end = "" if queue.paused_until is None else f", until {local(queue.paused_until)}"
         yield f"paused since {local(queue.paused_at)}{end}"

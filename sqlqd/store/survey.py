@@ -37,10 +37,11 @@ WHERE queue <> '' AND blocked_until > ?1 AND blocked_until <= ?1 + ?2
 """
 
 # Old slots are folded into one: the table is as long as two hours and the number of queues make it.
+# A queue whose jobs were only cancelled has nothing to show, and may have been a slip of the pen.
 _LAST_HOUR = """
 SELECT CAST(queue AS BLOB), sum(iif(outcome = 'done', n, 0)),
     sum(iif(outcome IN ('failed', 'lost', 'dead'), n, 0))
-FROM sqlqd_counters WHERE slot > ? GROUP BY queue
+FROM sqlqd_counters WHERE slot > ? AND outcome IN ('done', 'failed', 'lost', 'dead') GROUP BY queue
 """
 
 # Of what is held after failures in a row, whatever other holds there are.

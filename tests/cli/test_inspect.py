@@ -59,7 +59,20 @@ def test_status_for_people_fits_80_columns(desk: Desk) -> None:
     assert str(desk.database) in text
     table = text.split("\n\n", 1)[1]
     assert max(map(len, table.splitlines())) <= 80
+    assert "not configured: its jobs wait" in table
+
+
+def test_a_queue_that_is_not_configured_is_shown_for_as_long_as_it_has_something(desk: Desk) -> None:
+    desk.enqueue("mial", "", "--any-queue")
+    desk.good("cancel", "--queue", "mial")
+    assert "mial" not in desk.good("status").out
+    assert "mial" not in [queue["name"] for queue in desk.good("status", "--json").json["queues"]]
+    desk.enqueue("jsno", "", "--any-queue")
+    desk.settle("jsno", Bury("exit 1"))
+    table = desk.good("status").out
+    assert "jsno" in table
     assert "not configured" in table
+    assert "its jobs wait" not in table
 
 
 def test_status_tells_of_pauses_and_of_the_last_hour(desk: Desk) -> None:
