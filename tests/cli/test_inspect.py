@@ -68,7 +68,7 @@ def test_a_queue_that_is_not_configured_is_shown_for_as_long_as_it_has_something
     assert "mial" not in desk.good("status").out
     assert "mial" not in [queue["name"] for queue in desk.good("status", "--json").json["queues"]]
     desk.enqueue("jsno", "", "--any-queue")
-    desk.settle("jsno", Bury("exit 1"))
+    desk.good("kill", "--bury", "--queue", "jsno")
     table = desk.good("status").out
     assert "jsno" in table
     assert "not configured" in table
