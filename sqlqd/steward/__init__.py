@@ -38,6 +38,11 @@ from sqlqd.worker import OpenStore
 _LONGEST_SLEEP = 1.0
 """Times of the wall clock are looked at so often: it may step, and the machine may have slept."""
 
+_CHECK_INTERVAL = 2.0
+"""Whole seconds between two looks whether the database is still the file that is open: it is all that an idle
+steward wakes for, and whoever begins a job looks by itself.
+"""
+
 _SHORTEST_SLEEP = 0.02
 """Between two looks because of a job's time: whatever the store answers, nothing spins."""
 
@@ -182,7 +187,7 @@ class Steward:
     def _work(self, store: Store, chores: Chores, now: float) -> float:
         if now >= self._check_at or self._attention.replaced:
             self._attention.replaced = False
-            self._check_at = math.floor(now) + 1.0
+            self._check_at = math.floor(now) + _CHECK_INTERVAL
             store.check_file()
         idle = self._bell.idle()
         if self._attention.listen(now, idle=bool(idle)):

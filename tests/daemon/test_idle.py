@@ -41,7 +41,7 @@ def test_an_idle_daemon_hardly_wakes(tmp_path: Path) -> None:
         settle(daemon)
         rate = rates(daemon)
         assert rate[daemon.pid] < 0.6
-        assert rate[daemon.steward_pid] < 2.0
+        assert rate[daemon.steward_pid] < 1.0
         # The workers together look about once a second; a look may sleep more than once.
         assert sum(rate[pid] for pid in daemon.worker_pids.values()) < 3.0
 
