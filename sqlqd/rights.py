@@ -5,9 +5,11 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from shlex import quote
 
 from sqlqd.account import named, of_uid
 
+_LETTERS = {os.R_OK: "r", os.W_OK: "w", os.X_OK: "x"}
 _GROUPS = {os.R_OK: stat.S_IRGRP, os.W_OK: stat.S_IWGRP, os.X_OK: stat.S_IXGRP}
 
 
@@ -36,6 +38,10 @@ def _way(wanted: list[tuple[Path, int]]) -> str:
             status = path.stat()
         except OSError:
             break
+        if status.st_uid == os.geteuid():
+            # Its owner is kept out by its mode, and nobody else has to be asked.
+            letters = "".join(letter for bit, letter in _LETTERS.items() if access & bit)
+            return f"it is the mode of {path}, which is yours: chmod u+{letters} {quote(str(path))}"
         bits = [bit for asked, bit in _GROUPS.items() if access & asked]
         if status.st_gid != 0 and all(status.st_mode & bit for bit in bits):
             return _membership(status.st_gid) or f"run this as {named(status.st_uid)}"

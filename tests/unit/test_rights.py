@@ -59,3 +59,16 @@ def test_where_no_group_would_help_its_owner_is_named(place: Path) -> None:
     assert told(MEMBER, rights.to_change, file(place / "queue.db", 0o640, GROUP)) == "run this as root"
     place.chmod(0o700)
     assert told(MALLORY, rights.to_change, place / "queue.db") == "run this as root"
+
+
+def test_who_owns_what_is_closed_hears_how_to_open_it(place: Path) -> None:
+    os.chown(place, MALLORY.uid, MALLORY.gid)
+    database = file(place / "queue.db", 0o600, MALLORY.gid)
+    os.chown(database, MALLORY.uid, MALLORY.gid)
+    place.chmod(0o500)
+    opened = f"it is the mode of {place}, which is yours: chmod u+wx {place}"
+    assert told(MALLORY, rights.to_change, database) == opened
+    place.chmod(0o700)
+    database.chmod(0o400)
+    opened = f"it is the mode of {database}, which is yours: chmod u+rw {database}"
+    assert told(MALLORY, rights.to_change, database) == opened
