@@ -17,6 +17,7 @@ def schedules(context: click.Context, _: click.Parameter, incomplete: str) -> li
 
 def _config_names(context: click.Context, table: str) -> list[str]:
     session = context.find_object(Session) or Session()
+    session.knows = True
     try:
         return list(getattr(session.config, table))
     except Exception:  # noqa: BLE001 - in the middle of a line that somebody types there is nobody to tell

@@ -22,6 +22,8 @@ class Session:
         """`chosen`: what was said of where the configuration is, by option."""
         self.chosen: dict[str, str] = {}
         self._config: Config | None = None
+        self.knows = False
+        """Whether whoever asks was told which configuration counts, or is not to be."""
 
     def choose(self, option: str, value: str) -> None:
         """Take --config, --instance or --user with its value; behind the verb it wins over before.
@@ -58,10 +60,26 @@ class Session:
             self._config = self.load(lambda _: None)
         return self._config
 
+    def _say_what_wins(self) -> None:
+        """Where an option names a configuration and the environment another, which one is used: once."""
+        from sqlqd.config.places import ENVIRONMENT  # noqa: PLC0415 - as in `load`
+
+        named = None if self.explicit else os.environ.get(ENVIRONMENT)
+        if self.knows or not named or not self.chosen:
+            return
+        self.knows = True
+        from sqlqd.cli.failure import tell  # noqa: PLC0415 - rare
+
+        (option,) = self.chosen
+        tell(
+            f"{option} does not count, since ${ENVIRONMENT} is set: this is of {named}; -c FILE comes before"
+        )
+
     def load(self, users: Callable[[str], str | None]) -> "Config":
         """The configuration, read anew; `users` says what speaks against whom commands are to run as."""
         from sqlqd import config  # noqa: PLC0415 - not every verb has one
 
+        self._say_what_wins()
         at = config.locate(self.explicit, os.environ, user=self.user, instance=self.instance)
         return config.load(at, users=users)
 

@@ -68,6 +68,7 @@ def _anew(session: Session) -> Session:
     """The same as if it began now: a configuration that was changed meanwhile is read again."""
     fresh = Session()
     fresh.chosen |= session.chosen
+    fresh.knows = session.knows
     return fresh
 
 

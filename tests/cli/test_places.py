@@ -52,6 +52,17 @@ def test_what_is_named_comes_before_what_is_in_place(desk: Desk) -> None:
     assert used(desk, "-c", "other.toml", "check", SQLQD_CONFIG=str(desk.config)) == "other.toml"
 
 
+def test_who_names_a_configuration_that_does_not_count_is_told(desk: Desk) -> None:
+    # `enqueue` is read without click.
+    for words in (("check", "--user"), ("--user", "enqueue", "mail"), ("-i", "other", "list")):
+        result = desk.run(*words, env=surroundings(desk, SQLQD_CONFIG=str(desk.config)))
+        assert result.code == 0, result
+        (line,) = [line for line in result.err.splitlines() if "$SQLQD_CONFIG" in line]
+        assert f"this is of {desk.config};" in line
+    for words in (("list",), ("-c", str(desk.config), "list")):
+        assert desk.run(*words, env=surroundings(desk, SQLQD_CONFIG=str(desk.config))).err == ""
+
+
 def test_of_one_that_is_given_twice_the_last_counts(desk: Desk) -> None:
     for name in ("one.toml", "two.toml"):
         (desk.directory / name).write_bytes(desk.config.read_bytes())
