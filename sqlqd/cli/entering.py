@@ -76,7 +76,7 @@ def _await(session: Session, job_id: str, timeout: float | None) -> int:
 
     try:
         with session.store() as store:
-            return await_jobs(store, [job_id], timeout=timeout, as_json=False)
+            return await_jobs(store, [job_id], timeout=timeout, as_json=False, config=session.config)
     except StoreError as error:
         # A status of its own would say that the job had not been added.
         raise Failed(f"{job_id} was added, but waiting for it failed: {error}") from None

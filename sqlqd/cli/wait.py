@@ -1,28 +1,35 @@
 """`sqlqd wait`: until jobs have ended, for scripts that go by the exit status."""
 
 import math
+import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sqlqd import clock, exits
+from sqlqd import clock, exits, presence
 from sqlqd.cli import values
 from sqlqd.cli.failure import tell
 from sqlqd.cli.output import Output
 from sqlqd.cli.selection import no_such, read_ids
 from sqlqd.cli.session import Session
+from sqlqd.config.places import start
 from sqlqd.model import Record, Selection, State
 from sqlqd.printable import printable
 from sqlqd.store.failures import StoreBusy
 from sqlqd.units import spell
 
 if TYPE_CHECKING:
+    from sqlqd.config import Config
     from sqlqd.store.base import Store
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.2
 """Seconds between two looks: a short job is not waited for longer than it takes, a long one costs nothing."""
+
+_SILENCE = 0.5
+"""Seconds after which somebody may wonder why nothing happens."""
 
 _PAUSE_PER_LOOK = 10.0
 """A pause is so much longer than the look before it: waiting for very many takes little of a processor."""
@@ -57,15 +64,27 @@ def wait(session: Session, *, ids: tuple[str, ...], timeout: float | None, as_js
         found, unknown = _resolved(store, given)
         if unknown:
             tell(no_such(unknown))
-        return await_jobs(store, found, unknown=unknown, timeout=timeout, as_json=as_json)
+        return await_jobs(
+            store, found, unknown=unknown, timeout=timeout, as_json=as_json, config=session.config
+        )
 
 
 def await_jobs(
-    store: "Store", jobs: Sequence[str], *, unknown: Sequence[str] = (), timeout: float | None, as_json: bool
+    store: "Store",
+    jobs: Sequence[str],
+    *,
+    unknown: Sequence[str] = (),
+    timeout: float | None,
+    as_json: bool,
+    config: "Config | None" = None,
 ) -> int:
-    """Wait for jobs that were there once: the exit status. Raises StoreError."""
+    """Wait for jobs that were there once: the exit status. Raises StoreError.
+
+    `config`: whose daemon is missed, where none runs.
+    """
     awake = clock.SystemClock().awake
     limit = awake() + (math.inf if timeout is None else timeout)
+    patient_until = awake() + _SILENCE
     ends = [End(each, "unknown") for each in unknown]
     waiting = dict.fromkeys(jobs)
     pause = _FIRST_PAUSE
@@ -85,10 +104,21 @@ def await_jobs(
                 _give_up(list(waiting), timeout or 0.0)
                 return exits.TIMED_OUT
             output.flush()
+            if config is not None and awake() >= patient_until:
+                _tell_if_alone(config)
+                config = None
             pause = _FIRST_PAUSE if fresh else min(pause * 1.5, _LONGEST_PAUSE)
             took = awake() - began
             clock.pause(min(max(pause, _PAUSE_PER_LOOK * took), max(0.0, limit - awake())))
     return exits.OK if all(end.outcome == "done" for end in ends) else exits.FAILED
+
+
+def _tell_if_alone(config: "Config") -> None:
+    """Say so where no daemon is there to run what is waited for. It is waited on: one may be started."""
+    # Where it cannot be known, nothing is said.
+    with suppress(OSError):
+        if not presence.living(config.daemon.database):
+            tell(f"no daemon is running: {start(config.path, os.environ)} starts one; waiting")
 
 
 def _look(store: "Store", jobs: Sequence[str]) -> list[End]:

@@ -49,6 +49,15 @@ def test_one_that_goes_on_is_given_up_after_a_time(desk: Desk) -> None:
     assert desk.run("enqueue", "mail", "--lines", "--wait").code == 2
 
 
+def test_who_waits_without_a_daemon_is_told_so_once(desk: Desk) -> None:
+    job = desk.enqueue("mail")
+    for words in (("wait", job), ("enqueue", "mail", "--wait")):
+        result = desk.run(*words, "--timeout", "1s")
+        assert result.code == 124
+        assert result.err.count("no daemon is running") == 1
+        assert "run -c" in result.err
+
+
 def test_documents_tell_how_each_ended(desk: Desk) -> None:
     done, dead = ended(desk, Done()), ended(desk, Bury("exit 7"))
     result = desk.run("wait", "--json", "-", stdin=f"{done}\n{dead}\n".encode())
