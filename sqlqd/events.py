@@ -32,6 +32,12 @@ EVENTS = {
         "5b757891f6934bd28db0f96583be1c1c",
         "configuration not loaded, the old one stays in force: {reason}",
     ),
+    "daemon.database_stays": Event(
+        WARNING,
+        "00ca918422f44807a14472e8b6399b04",
+        "the database stays {database} until the daemon is restarted, and what is enqueued goes to {reason} "
+        "from now on: restart it soon",
+    ),
     "daemon.stopping": Event(INFO, "46919d381139457791bd7903c077d131", "stopping: {reason}"),
     "daemon.stopped": Event(INFO, "349b34cb7ef049a39b5d7e89bbe8467a", "stopped"),
     "daemon.failed": Event(ERROR, "91bbc787e97f415081f816076a7fa3d3", "cannot run: {reason}"),

@@ -99,6 +99,10 @@ class _Desk:
             return _refused(error.problems, path)
         except Exception as error:  # noqa: BLE001 - whatever is the matter with a file, commands run on
             return _refused((f"{path}: cannot be loaded: {type(error).__name__}: {error}",), path)
+        served, named = self._config.daemon.database, new.daemon.database
+        if served != named:
+            # Whoever adds jobs reads the new file already: they wait where nobody looks.
+            log.event("daemon.database_stays", database=str(served), reason=str(named))
         return self.orders(lasting(self._config, new), loaded_at=loaded_at, news=changes(self._config, new))
 
     def orders(self, config: Config, *, loaded_at: float, news: str = "") -> Orders:

@@ -92,6 +92,9 @@ def test_another_database_waits_for_a_restart_and_that_is_said(daemon: Daemon) -
     daemon.signal(signal.SIGHUP)
     changes = daemon.event("daemon.reloaded")["changes"]
     assert changes == f"the database stays {daemon.database} until the daemon is restarted"
+    (warning,) = daemon.events("daemon.database_stays")
+    assert warning["level"] == "warning"
+    assert (warning["database"], warning["reason"]) == (str(daemon.database), str(daemon.home / "other.db"))
     (daemon.home / "go").touch()
     daemon.event("job.finished", job_id=daemon.insert("wait"))
     assert daemon.worker_pids != before
