@@ -59,8 +59,8 @@ def test_who_names_a_configuration_that_does_not_count_is_told(desk: Desk) -> No
         assert result.code == 0, result
         (line,) = [line for line in result.err.splitlines() if "$SQLQD_CONFIG" in line]
         assert f"this is of {desk.config};" in line
-    for words in (("list",), ("-c", str(desk.config), "list")):
-        assert desk.run(*words, env=surroundings(desk, SQLQD_CONFIG=str(desk.config))).err == ""
+    for counting in (["list"], ["-c", str(desk.config), "list"]):
+        assert desk.run(*counting, env=surroundings(desk, SQLQD_CONFIG=str(desk.config))).err == ""
 
 
 def test_of_one_that_is_given_twice_the_last_counts(desk: Desk) -> None:
