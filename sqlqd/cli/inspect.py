@@ -8,6 +8,7 @@ import click
 
 from sqlqd.cli import complete, records, values
 from sqlqd.cli.failure import Failed, Refused
+from sqlqd.cli.holding import ORPHANED, Holding
 from sqlqd.cli.output import Output
 from sqlqd.cli.selection import check_queue, is_used, missing, no_such, read_ids, selecting, selection
 from sqlqd.cli.session import Session, unknown_queue
@@ -44,6 +45,9 @@ def list_(
     Ended jobs, cancelled ones too, are listed by --state done, for as long as their queue keeps records of
     them.
 
+    A job whose worker is gone, and which waits for its lease to end, is shown as orphaned; for --state and in
+    --json it is running.
+
     Live jobs come before dead ones, and these before ended ones; --order due lists live ones alone: those
     that run, then the one that is due first; --order priority the same, by priority before that.
 
@@ -53,7 +57,7 @@ def list_(
         wanted = _wanted(session, store, which, options, Order(order))
         if which and not wanted.ids and wanted.queue is None:
             return  # standard input had no ids
-        seen = _print(store, wanted, Order(order), wide=wide, as_json=as_json)
+        seen = _print(session, store, wanted, Order(order), wide=wide, as_json=as_json)
     if wanted.limit is None and (unknown := missing(wanted.ids, seen)):
         raise Failed(no_such(unknown))
 
@@ -91,9 +95,12 @@ def _names_queue(session: Session, store: "Store", argument: str) -> bool:
     return False
 
 
-def _print(store: "Store", wanted: Selection, order: Order, *, wide: bool, as_json: bool) -> list[str]:
+def _print(
+    session: Session, store: "Store", wanted: Selection, order: Order, *, wide: bool, as_json: bool
+) -> list[str]:
     """Print the jobs of a selection as they are read; their ids, where it was one by ids."""
     now = SystemClock().wall()
+    holding = Holding(session, store)
     seen: list[str] = []
     with Output() as output:
         if not as_json:
@@ -104,7 +111,8 @@ def _print(store: "Store", wanted: Selection, order: Order, *, wide: bool, as_js
             if as_json:
                 output.json(records.as_json(record))
             else:
-                output.line(records.line(record, now, wide=wide))
+                state = ORPHANED if holding.amiss(record) else None
+                output.line(records.line(record, now, wide=wide, state=state))
     return seen
 
 
@@ -119,11 +127,12 @@ def show(session: Session, *, job: str, as_json: bool) -> None:
     """
     with session.store() as store:
         record = store.record(job)
+        amiss = None if record is None or as_json else Holding(session, store).amiss(record)
     if record is None:
         raise Failed(no_such([job]))
     with Output() as output:
         if as_json:
             output.json(records.as_json(record, whole=True))
             return
-        for line in records.whole(record, SystemClock().wall()):
+        for line in records.whole(record, SystemClock().wall(), amiss=amiss):
             output.line(line)

@@ -74,8 +74,10 @@ def fit(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
-def line(record: Record, now: float, *, wide: bool = False) -> str:
-    """One line of a list; the id is cut to a prefix that verbs take. `wide`: nothing is cut."""
+def line(record: Record, now: float, *, wide: bool = False, state: str | None = None) -> str:
+    """One line of a list; the id is cut to a prefix that verbs take. `wide`: nothing is cut; `state`: what
+    it is called where its own word would mislead.
+    """
     tries = (
         f"{record.attempts}" if record.max_attempts is None else f"{record.attempts}/{record.max_attempts}"
     )
@@ -85,7 +87,7 @@ def line(record: Record, now: float, *, wide: bool = False) -> str:
         job, queue = job[:_ID], fit(queue, _QUEUE)
     text = (
         f"{job:{_WHOLE_ID if wide else _ID}}  {queue:{_QUEUE}}  "
-        f"{record.outcome or record.state.value:{_STATE}}  {tries:>5}  "
+        f"{state or record.outcome or record.state.value:{_STATE}}  {tries:>5}  "
         f"{'' if when is None else beside(when, now):{_WHEN}}  "
     )
     return (text + (key if wide else fit(key, WIDTH - len(text)))).rstrip()
@@ -111,8 +113,8 @@ def kept(record: Record) -> tuple[list[Attempt], str | None]:
     return attempts, last
 
 
-def whole(record: Record, now: float) -> list[str]:
-    """Everything about a job, for people."""
+def whole(record: Record, now: float, *, amiss: str | None = None) -> list[str]:
+    """Everything about a job, for people. `amiss`: why nobody is at work on it, though it is leased."""
     lines = [f"{name:<13} {value}" for name, value in _facts(record, now)]
     if record.payload:
         lines += _block(f"payload ({len(record.payload.encode('utf-8', 'replace'))} bytes)", record.payload)
@@ -121,9 +123,8 @@ def whole(record: Record, now: float) -> list[str]:
         lines += ["", f"attempt {attempt.number}: {_ended(attempt)}", f"  {_when_it_ran(attempt, now)}"]
         lines += _indented(attempt.error.rstrip("\n"))
     if record.state is State.RUNNING and record.claimed_at is not None:
-        runs = spell(max(0.0, now - record.claimed_at))
-        who = _worker(record.locked_by or "")
-        lines += ["", f"attempt {record.attempts}: runs for {runs}, by {who}"]
+        runs = f"runs for {spell(max(0.0, now - record.claimed_at))}, by {_worker(record.locked_by or '')}"
+        lines += ["", f"attempt {record.attempts}: {amiss or runs}"]
         if record.progress is not None:
             lines.append(f"  {bar(record.progress, WIDTH - 2)}")
     if last is not None:

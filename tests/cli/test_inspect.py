@@ -7,6 +7,7 @@ import pytest
 from sqlqd.model import Bury, Ended, NewJob, Outcome, Retry
 from sqlqd.policy import reason
 from tests.support.shell import Desk
+from tests.support.sql import shell
 
 TIMES = {"run_at", "locked_until", "created_at", "claimed_at", "died_at", "ended_at", "started_at"}
 
@@ -203,7 +204,7 @@ def test_show_tells_of_every_attempt(desk: Desk) -> None:
     assert ", 250ms of CPU, by worker 1\n" in text
     assert "\n  exit 75\n  first\n  last line\n" in text
     assert "attempt 2: signalled by SIGKILL after " in text
-    assert "attempt 3: runs for " in text
+    assert "attempt 3: it is under a lease of worker 1 (pid 1), which is gone, until " in text
     assert text.count("the end\n") == 1
     assert f"  {'x' * 5000}the end\n" in text
     document = desk.good("show", job, "--json").json
@@ -213,6 +214,21 @@ def test_show_tells_of_every_attempt(desk: Desk) -> None:
     assert second["error"].startswith("killed by SIGKILL\nxxx")
     assert second["error"].endswith("the end")
     assert len(second["error"]) < 1100
+
+
+def test_what_nobody_is_at_work_on_is_not_said_to_run(desk: Desk) -> None:
+    ours, elsewhere = desk.enqueue("mail"), desk.enqueue("small")
+    desk.claim("mail")
+    shell(
+        desk.database,
+        "UPDATE jobs SET locked_by = 'me', locked_until = unixepoch() + 60.0, claimed_at = unixepoch() + 0.0 "
+        f"WHERE id = '{elsewhere}';",
+    )
+    states = {line.split()[0]: line.split()[2] for line in desk.good("list").out.splitlines()[1:]}
+    assert states == {ours[:12]: "orphaned", elsewhere[:12]: "running"}
+    assert "which is gone" in desk.good("show", ours).out
+    assert "attempt 0: runs for " in desk.good("show", elsewhere).out
+    assert [desk.good("show", job, "--json").json["state"] for job in (ours, elsewhere)] == ["running"] * 2
 
 
 def test_nothing_that_a_terminal_obeys_is_printed(desk: Desk) -> None:

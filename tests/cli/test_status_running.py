@@ -59,6 +59,8 @@ def test_it_names_the_daemon_its_workers_and_what_they_run(tmp_path: Path) -> No
             assert (daemon["config"], daemon["database"]) == (str(desk.config), str(desk.database))
             assert daemon["loaded_at"] <= time.time()
             (busy,) = [worker for worker in document["workers"] if worker["job_id"] is not None]
+            assert " running " in desk.good("list").out
+            assert "attempt 1: runs for " in desk.good("show", job).out
             assert (busy["job_id"], busy["queue"]) == (job, "slow")
             assert busy["running_seconds"] >= 0
             os.kill(busy["pid"], 0)
