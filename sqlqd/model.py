@@ -444,6 +444,8 @@ class Overview:
     daemons: tuple[DaemonSeen, ...]
     pause: Pause | None = None
     """That of all queues."""
+    orphaned: int = 0
+    """Jobs under a lease of one of our workers whom no daemon knows any more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ def troubles(
     found = [*_of_disk(room), *_of_daemons(seen, daemons, start)]
     for queue in seen.queues:
         found += _of_queue(queue, seen.now, known=queue.name in configured, config=config)
-    found += _pauses(seen)
+    found += [*_orphans(seen), *_pauses(seen)]
     if daemons and seen.pause is None:
         served = (queue for queue in seen.queues if queue.name in configured)
         found += (slow for queue in served for slow in _slow(queue, seen))
@@ -99,6 +99,17 @@ def _of_queue(queue: QueueCount, now: float, *, known: bool, config: str) -> Ite
             f"once mended `sqlqd retry --queue {name}`",
             grave=True,
         )
+
+
+def _orphans(seen: Overview) -> Iterator[Trouble]:
+    if seen.orphaned:
+        jobs = (
+            "1 job that counts as running is"
+            if seen.orphaned == 1
+            else (f"{seen.orphaned} jobs that count as running are")
+        )
+        text = f"{jobs} under a lease of a worker that is gone"
+        yield Trouble(text, "given out again once that is over, which `sqlqd why ID` tells", grave=False)
 
 
 def _pauses(seen: Overview) -> Iterator[Trouble]:

@@ -1,11 +1,21 @@
 """Everything at a glance, and one job whole: what `status` and `show` read."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from sqlqd.circumstances import in_a_row
-from sqlqd.model import DaemonSeen, Overview, Progress, QueueCount, Record, Selection, State, WorkerSeen
+from sqlqd.model import (
+    DaemonSeen,
+    Lease,
+    Overview,
+    Progress,
+    QueueCount,
+    Record,
+    Selection,
+    State,
+    WorkerSeen,
+)
 from sqlqd.store import pauses
 from sqlqd.store.database import Database, Moment
 from sqlqd.store.ledger import SLOT
@@ -81,12 +91,15 @@ def overview(database: Database, configured: Iterable[str]) -> Overview:
     names = frozenset(configured)
 
     def look(now: Moment) -> Overview:
+        held = _held(database)
+        crew = _with_jobs(database, held)
         return Overview(
             now.wall,
             _queues(database, names, now.wall),
-            workers(database),
+            crew,
             daemons(database),
             next((one for one in pauses.in_force(database, now.wall) if not one.queue), None),
+            _orphaned(held, crew),
         )
 
     return database.read(look)
@@ -154,8 +167,24 @@ def _broken(database: Database, now: float) -> Iterator[tuple[bytes, float, str]
 
 def workers(database: Database) -> tuple[WorkerSeen, ...]:
     """The announced workers, each with the job that it holds."""
-    running = database.all(_RUNNING, (_MOST_RUNNING,))
-    held = {token.partition(b"/")[0].decode(errors="replace"): job for token, *job in running}
+    return _with_jobs(database, _held(database))
+
+
+def _held(database: Database) -> dict[Lease, list[Any]]:
+    """What is under a lease, by that."""
+    rows = database.all(_RUNNING, (_MOST_RUNNING,))
+    return {
+        Lease(job[0].decode(errors="replace"), token.decode(errors="replace")): job for token, *job in rows
+    }
+
+
+def _orphaned(leases: Iterable[Lease], crew: Iterable[WorkerSeen]) -> int:
+    known = {worker.uid for worker in crew}
+    return sum(1 for lease in leases if lease.slot and lease.uid not in known)
+
+
+def _with_jobs(database: Database, leases: Mapping[Lease, list[Any]]) -> tuple[WorkerSeen, ...]:
+    held = {lease.uid: job for lease, job in leases.items()}
     seen = (WorkerSeen(*row) for row in database.all(_WORKERS))
     said = {token.partition("/")[0]: one for token, one in _progress(database).items()}
     return tuple(

@@ -227,6 +227,7 @@ def test_what_nobody_is_at_work_on_is_not_said_to_run(desk: Desk) -> None:
     states = {line.split()[0]: line.split()[2] for line in desk.good("list").out.splitlines()[1:]}
     assert states == {ours[:12]: "orphaned", elsewhere[:12]: "running"}
     assert "which is gone" in desk.good("show", ours).out
+    assert "1 job that counts as running is" in desk.good("status").out
     assert "attempt 0: runs for " in desk.good("show", elsewhere).out
     assert [desk.good("show", job, "--json").json["state"] for job in (ours, elsewhere)] == ["running"] * 2
 

@@ -51,6 +51,10 @@ def test_all_is_well() -> None:
             *("`sqlqd check`, then stop it by Ctrl-C in its terminal (or `kill 77`) and start it", True),
         ),
         (
+            *({"running": 1}, {"orphaned": 1}, "1 job that counts as running is under a lease of a worker"),
+            *("given out again once that is over", False),
+        ),
+        (
             *({"name": "mial", "ready": 1}, {}, "1 job is waiting in mial, which is not configured"),
             *("add [queues.mial] to /etc/sqlqd/sqlqd.toml", True),
         ),
