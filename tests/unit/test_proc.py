@@ -1,5 +1,6 @@
 """Forking, signals and waiting, with real processes."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -13,6 +14,12 @@ from sqlqd import proc
 from sqlqd.clock import SystemClock
 
 CLOCK = SystemClock()
+
+
+@pytest.fixture(autouse=True)
+def nothing_open() -> None:
+    """Stores of other tests that nobody closed and nobody uses any more: whoever forks may have none open."""
+    gc.collect()
 
 
 def ended(pid: int, pidfd: int) -> int:
