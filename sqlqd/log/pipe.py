@@ -5,8 +5,12 @@ import select
 import socket
 import stat
 from collections.abc import Callable
+from contextlib import suppress
 
 from sqlqd.log.render import MAX_LINE
+
+_TURNS = 100
+"""Tries to write to a terminal that has room, while others write there."""
 
 
 class LogPipe:
@@ -70,6 +74,8 @@ class LogPipe:
         except OSError:
             return lambda data: _write_if_ready(fd, data)
         opened = self._fd
+        if os.isatty(opened):
+            return lambda data: _write_to_terminal(opened, data)
         return lambda data: os.write(opened, data)
 
     def _send(self, data: bytes) -> int:
@@ -78,10 +84,25 @@ class LogPipe:
         return self._socket.send(data, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
 
 
+def _write_to_terminal(fd: int, data: bytes) -> int:
+    """A terminal refuses who would wait, too, while another process writes to it: that is over at once."""
+    for _ in range(_TURNS):
+        with suppress(BlockingIOError):
+            return os.write(fd, data)
+        if not _is_ready(fd):
+            break
+        os.sched_yield()
+    return os.write(fd, data)
+
+
 def _write_if_ready(fd: int, data: bytes) -> int:
     """For what cannot be opened anew (another user's pipe): writable means room for one line."""
-    poll = select.poll()
-    poll.register(fd, select.POLLOUT)
-    if not any(events & select.POLLOUT for _, events in poll.poll(0)):
+    if not _is_ready(fd):
         raise BlockingIOError
     return os.write(fd, data)
+
+
+def _is_ready(fd: int) -> bool:
+    poll = select.poll()
+    poll.register(fd, select.POLLOUT)
+    return any(events & select.POLLOUT for _, events in poll.poll(0))
