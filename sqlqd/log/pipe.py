@@ -9,8 +9,10 @@ from contextlib import suppress
 
 from sqlqd.log.render import MAX_LINE
 
-_TURNS = 100
-"""Tries to write to a terminal that has room, while others write there."""
+_TURNS = 200
+"""Tries to write to a terminal while others write there."""
+_TURN_MILLISECONDS = 20
+"""The longest wait before each: a terminal has no room for one who does not wait while another writes."""
 
 
 class LogPipe:
@@ -75,7 +77,7 @@ class LogPipe:
             return lambda data: _write_if_ready(fd, data)
         opened = self._fd
         if os.isatty(opened):
-            return lambda data: _write_to_terminal(opened, data)
+            return lambda data: self._write_to_terminal(opened, data)
         return lambda data: os.write(opened, data)
 
     def _send(self, data: bytes) -> int:
@@ -83,26 +85,24 @@ class LogPipe:
             return 0
         return self._socket.send(data, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
 
-
-def _write_to_terminal(fd: int, data: bytes) -> int:
-    """A terminal refuses who would wait, too, while another process writes to it: that is over at once."""
-    for _ in range(_TURNS):
-        with suppress(BlockingIOError):
-            return os.write(fd, data)
-        if not _is_ready(fd):
-            break
-        os.sched_yield()
-    return os.write(fd, data)
+    def _write_to_terminal(self, fd: int, data: bytes) -> int:
+        """One that was full at the last line (stopped by Ctrl-S, say) is waited for no more."""
+        for _ in range(_TURNS if self.flows else 0):
+            with suppress(BlockingIOError):
+                return os.write(fd, data)
+            if not _is_ready(fd, _TURN_MILLISECONDS):
+                break
+        return os.write(fd, data)
 
 
 def _write_if_ready(fd: int, data: bytes) -> int:
     """For what cannot be opened anew (another user's pipe): writable means room for one line."""
-    if not _is_ready(fd):
+    if not _is_ready(fd, 0):
         raise BlockingIOError
     return os.write(fd, data)
 
 
-def _is_ready(fd: int) -> bool:
+def _is_ready(fd: int, milliseconds: int) -> bool:
     poll = select.poll()
     poll.register(fd, select.POLLOUT)
-    return any(events & select.POLLOUT for _, events in poll.poll(0))
+    return any(events & select.POLLOUT for _, events in poll.poll(milliseconds))
