@@ -178,10 +178,10 @@ def _prepare(config: Config, cgroups: Domain | None, *, paused: bool) -> int:
         )
         if paused:
             store.pause([""])
-        for queue in config.queues:
-            # Whoever starts a daemon may have mended what held it. Under a lock that ends by itself.
-            with suppress(StoreBusy):
-                store.unblock(queue)
+        # Whoever starts a daemon may have mended what held a queue. Under a long lock that ends by itself.
+        with suppress(StoreBusy):
+            for queue in config.queues:
+                store.unblock(queue, patient=True)
         running = store.find(Selection(states=frozenset({State.RUNNING})))
         held = [Lease(job.id, job.locked_by or "") for job in running]
         store.close()

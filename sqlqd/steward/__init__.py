@@ -169,10 +169,10 @@ class Steward:
         """Whoever loads a configuration again may have mended what held a queue. A start does it itself."""
         if self._has_worked or self._loaded_at <= self._started_at:
             return
-        for queue in self._config.queues:
-            # Under a lock it is tried again in time, as ever.
-            with suppress(StoreBusy):
-                store.unblock(queue)
+        # Under a long lock each is tried again in time, as ever.
+        with suppress(StoreBusy):
+            for queue in self._config.queues:
+                store.unblock(queue, patient=True)
 
     def _announcement(self) -> DaemonSeen:
         return DaemonSeen(

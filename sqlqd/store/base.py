@@ -111,8 +111,11 @@ class Store(Protocol):
         """How far the job of a claim is. Tries once, as `renew` does; nothing where the claim is over."""
         ...
 
-    def unblock(self, queue: str) -> None:
-        """A command of the queue could be started: it is no longer held. Tries once, as `renew` does."""
+    def unblock(self, queue: str, *, patient: bool = False) -> None:
+        """A command of the queue could be started, or what held it may be mended: it is no longer held.
+
+        Tries once, as `renew` does; where `patient`, it waits for the lock.
+        """
         ...
 
     # Upkeep: processes.

@@ -166,10 +166,9 @@ class SqliteStore:
 
         self._database.write(body, synced=False, wait=Wait.NEVER)
 
-    def unblock(self, queue: str) -> None:
-        """A command of the queue could be started. Tries for the lock once, as `renew` does."""
-
-        self._free(queue, Wait.NEVER)
+    def unblock(self, queue: str, *, patient: bool = False) -> None:
+        """End a queue's hold. Tries for the lock once, as `renew` does; where `patient`, it waits."""
+        self._free(queue, Wait.PATIENT if patient else Wait.NEVER)
 
     def _free(self, queue: str, wait: Wait) -> bool:
         def body(_: Moment) -> None:

@@ -238,8 +238,8 @@ class Edge:
     def progress(self, claim: Claim, progress: Progress) -> None:
         self._write("progress", lambda: self._store.progress(claim, progress), patient=False)
 
-    def unblock(self, queue: str) -> None:
-        self._write("unblock", lambda: self._store.unblock(queue), patient=False)
+    def unblock(self, queue: str, *, patient: bool = False) -> None:
+        self._write("unblock", lambda: self._store.unblock(queue, patient=patient), patient=patient)
 
     # Processes.
 

@@ -355,3 +355,22 @@ def test_a_full_disk_is_said_and_changes_nothing(path: Path, state: State) -> No
     assert ran.stdout.startswith("failed:")
     assert ran.stdout.endswith("went on\n")
     assert [one for (one,) in rows(path, "SELECT id FROM jobs WHERE payload = ''")] == [job_id]
+
+
+def test_whoever_may_have_mended_a_queue_waits_for_the_lock_to_free_it(path: Path) -> None:
+    asked = 0
+
+    def waiting() -> None:
+        nonlocal asked
+        asked += 1
+        if asked == 3:
+            let_go()
+
+    store = open_store(path, TwoHands(), create=True, busy_timeout=20.0, waiting=waiting)
+    add(store)
+    store.settle(claimed(store), Release("cannot start", block=300.0))
+    with locked(path) as let_go:
+        store.unblock("mail", patient=True)
+    assert asked >= 3
+    assert store.overview([]).queues[0].blocked_until is None
+    store.close()
