@@ -5,7 +5,7 @@ import math
 from sqlqd.model import Outlook
 from sqlqd.store import statements as sql
 from sqlqd.store.claiming import due_row, paused_until, room
-from sqlqd.store.database import Database, Moment, Row
+from sqlqd.store.database import Database, Moment, Row, Wait
 from sqlqd.store.turns import Head, Turns
 
 
@@ -61,7 +61,7 @@ def _counted(database: Database, statement: str, *values: str | float) -> int:
 
 
 def forget_daemons(database: Database, alive: frozenset[int]) -> None:
-    """Forget daemons, and workers of daemons, that are not among the living."""
+    """Forget daemons, and workers of daemons, that are not among the living; hardly waits, as others will."""
     known = database.read(lambda _: database.all(sql.DAEMON_PIDS))
     gone = {pid for (pid,) in known} - alive
 
@@ -71,4 +71,4 @@ def forget_daemons(database: Database, alive: frozenset[int]) -> None:
             database.run(sql.FORGET_WORKERS_OF, (pid,))
 
     if gone:
-        database.write(body, synced=False)
+        database.write(body, synced=False, wait=Wait.BRIEF)

@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from sqlqd.model import Bury, Done, NewJob, Release, Retry, Rules, Selection, State
+from sqlqd.model import Bury, DaemonSeen, Done, NewJob, Release, Retry, Rules, Selection, State
 from sqlqd.store.base import Interrupted, Store, StoreBusy
 from sqlqd.store.sqlite import open_store
 from tests.support.clocks import TwoHands
@@ -120,6 +120,11 @@ def test_leaving_hardly_waits(path: Path) -> None:
     began = time.monotonic()
     with locked(path), pytest.raises(StoreBusy):
         store.worker_stopped(holder().uid)
+    assert time.monotonic() - began < patience / 10.0
+    store.daemon_started(DaemonSeen(pid=77, started_at=1.0, loaded_at=1.0, version="1", config="", workers=1))
+    began = time.monotonic()
+    with locked(path), pytest.raises(StoreBusy):
+        store.forget_daemons([])
     assert time.monotonic() - began < patience / 10.0
     store.close()
 
