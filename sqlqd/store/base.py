@@ -140,7 +140,7 @@ class Store(Protocol):
         ...
 
     def forget_daemons(self, alive: Iterable[int]) -> None:
-        """Forget daemons and workers whose daemon's pid is not among the living."""
+        """Forget daemons and workers whose daemon's pid is not among the living. Hardly waits for a lock."""
         ...
 
     def overdue(self) -> list[Lease]:

@@ -61,7 +61,7 @@ def _counted(database: Database, statement: str, *values: str | float) -> int:
 
 
 def forget_daemons(database: Database, alive: frozenset[int]) -> None:
-    """Forget daemons, and workers of daemons, that are not among the living; hardly waits, as others will."""
+    """Forget daemons, and workers of daemons, that are not among the living. Hardly waits for a lock."""
     known = database.read(lambda _: database.all(sql.DAEMON_PIDS))
     gone = {pid for (pid,) in known} - alive
 

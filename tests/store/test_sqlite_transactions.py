@@ -84,7 +84,14 @@ def test_a_lock_that_stays_is_busy_for_every_verb_and_changes_nothing(path: Path
     store.close()
 
 
-def test_a_lock_that_goes_is_waited_for(path: Path) -> None:
+PATIENT_CALLS: dict[str, Callable[[Store], object]] = {
+    "enqueue": add,
+    "unblock": lambda store: store.unblock("mail", patient=True),
+}
+
+
+@pytest.mark.parametrize("call", PATIENT_CALLS.values(), ids=PATIENT_CALLS)
+def test_a_lock_that_goes_is_waited_for(path: Path, call: Callable[[Store], object]) -> None:
     waits = 0
 
     def waiting() -> None:
@@ -94,9 +101,13 @@ def test_a_lock_that_goes_is_waited_for(path: Path) -> None:
             let_go()
 
     store = open_store(path, TwoHands(), create=True, busy_timeout=20.0, waiting=waiting)
+    add(store)
+    store.settle(claimed(store), Release("cannot start", block=300.0))
     with locked(path) as let_go:
-        add(store)
+        call(store)
     assert waits >= 20
+    blocked = store.overview([]).queues[0].blocked_until
+    assert (blocked is None) == (call is not add)
     store.close()
 
 
@@ -360,22 +371,3 @@ def test_a_full_disk_is_said_and_changes_nothing(path: Path, state: State) -> No
     assert ran.stdout.startswith("failed:")
     assert ran.stdout.endswith("went on\n")
     assert [one for (one,) in rows(path, "SELECT id FROM jobs WHERE payload = ''")] == [job_id]
-
-
-def test_whoever_may_have_mended_a_queue_waits_for_the_lock_to_free_it(path: Path) -> None:
-    asked = 0
-
-    def waiting() -> None:
-        nonlocal asked
-        asked += 1
-        if asked == 3:
-            let_go()
-
-    store = open_store(path, TwoHands(), create=True, busy_timeout=20.0, waiting=waiting)
-    add(store)
-    store.settle(claimed(store), Release("cannot start", block=300.0))
-    with locked(path) as let_go:
-        store.unblock("mail", patient=True)
-    assert asked >= 3
-    assert store.overview([]).queues[0].blocked_until is None
-    store.close()
