@@ -263,6 +263,8 @@ class Database:
 
     def settings(self, *, autocheckpoint: bool) -> None:
         """What every connection is set to, before its first transaction."""
+        # Or SQLite compiles whatever looks for a range anew for each value, to see which plan fits that best.
+        self._connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         self.outside(lambda: self.all(f"PRAGMA journal_size_limit = {LOG_LIMIT}"))
         if not autocheckpoint:
             self.outside(lambda: self._connection.wal_autocheckpoint(0))

@@ -74,8 +74,8 @@ WHERE locked_by IS NULL AND queue = ? AND priority < ?
 ORDER BY priority DESC, run_at, rowid LIMIT 1
 """
 
-# The first due row below a priority, however many priorities lie in the future: 17 us and 1 us for each
-# of them, where a loop over LOWER_HEAD takes 6 us for each.
+# The first due row below a priority, however many priorities lie in the future: 1 us for each of them,
+# where a loop over LOWER_HEAD takes 2.
 DUE_BELOW = """
 WITH RECURSIVE below (priority) AS (
     SELECT priority FROM (

@@ -62,7 +62,7 @@ def shapes(scale: int) -> list[Shape]:
         Shape(f"{million:,} waiting", _READY, million),
         Shape(f"{five:,} waiting", _READY, five),
         Shape(f"{million:,} future of one high priority", _FUTURE, million),
-        Shape(f"{million:,} future of 100 high priorities", _MANY_FUTURES, million, limit=5.0),
+        Shape(f"{million:,} future of 100 high priorities", _MANY_FUTURES, million, limit=4.0),
         Shape("10,000 leased", _LEASED, 10_000),
         Shape(f"{million:,} dead", _DEAD, million),
     ]

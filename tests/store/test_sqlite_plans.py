@@ -144,6 +144,41 @@ def test_a_round_of_work_uses_no_statement_that_is_not_named(tmp_path: Path) -> 
     store.close()
 
 
+def test_a_round_of_work_compiles_no_statement_again(tmp_path: Path) -> None:
+    """Other values at each claim, and other priorities: a range of them is no reason for another plan."""
+    path, clock = tmp_path / "queue.db", TwoHands()
+    store = open_store(path, clock, create=True)
+    compiled: list[str] = []
+
+    def note(code: int, *what: str | None) -> int:
+        compiled.append(f"{apsw.mapping_authorizer_function[code]} {what}")
+        return apsw.SQLITE_OK
+
+    def work() -> None:
+        clock.pass_by(1.0)
+        held = claimed(store, *served)
+        kept = store.renew(held, 30.0)
+        assert kept
+        store.settle(kept, Done(), then=(holder(), served))
+        assert store.outlook(served, limit=9).due
+        store.expire_leases()
+
+    served = [Rules("mail", concurrency=99)]
+    store.enqueue([NewJob("mail", str(number), priority=number % 3) for number in range(99)])
+    for priority in (100, 99, 98):
+        add(store, priority=priority, run_at=9e10)
+    (connection,) = [one for one in apsw.connections() if one.filename == str(path)]
+    connection.authorizer = note
+    work()
+    work()
+    assert compiled
+    compiled.clear()
+    for _ in range(9):
+        work()
+    assert compiled == []
+    store.close()
+
+
 def test_find_walks_in_order_without_sorting(connection: apsw.Connection, tmp_path: Path) -> None:
     used: dict[str, Any] = {}
     store = open_store(tmp_path / "queue.db", TwoHands())
