@@ -180,8 +180,7 @@ def _prepare(config: Config, cgroups: Domain | None, *, paused: bool) -> int:
             store.pause([""])
         # Whoever starts a daemon may have mended what held a queue. Under a long lock that ends by itself.
         with suppress(StoreBusy):
-            for queue in config.queues:
-                store.unblock(queue, patient=True)
+            store.unblock_all(config.queues)
         running = store.find(Selection(states=frozenset({State.RUNNING})))
         held = [Lease(job.id, job.locked_by or "") for job in running]
         store.close()

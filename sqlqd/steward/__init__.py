@@ -171,8 +171,7 @@ class Steward:
             return
         # Under a long lock each is tried again in time, as ever.
         with suppress(StoreBusy):
-            for queue in self._config.queues:
-                store.unblock(queue, patient=True)
+            store.unblock_all(self._config.queues)
 
     def _announcement(self) -> DaemonSeen:
         return DaemonSeen(

@@ -111,11 +111,12 @@ class Store(Protocol):
         """How far the job of a claim is. Tries once, as `renew` does; nothing where the claim is over."""
         ...
 
-    def unblock(self, queue: str, *, patient: bool = False) -> None:
-        """A command of the queue could be started, or what held it may be mended: it is no longer held.
+    def unblock(self, queue: str) -> None:
+        """A command of the queue could be started: it is no longer held. Tries once, as `renew` does."""
+        ...
 
-        Tries once, as `renew` does; where `patient`, it waits for the lock.
-        """
+    def unblock_all(self, queues: Collection[str]) -> None:
+        """What held any of these queues may be mended: they are no longer held. Waits for the lock."""
         ...
 
     # Upkeep: processes.

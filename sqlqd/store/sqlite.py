@@ -44,6 +44,7 @@ from sqlqd.store import (
     desk,
     entry,
     finding,
+    holds,
     leases,
     pauses,
     requests,
@@ -166,19 +167,13 @@ class SqliteStore:
 
         self._database.write(body, synced=False, wait=Wait.NEVER)
 
-    def unblock(self, queue: str, *, patient: bool = False) -> None:
-        """End a queue's hold. Tries for the lock once, as `renew` does; where `patient`, it waits."""
-        self._free(queue, Wait.PATIENT if patient else Wait.NEVER)
+    def unblock(self, queue: str) -> None:
+        """End a queue's hold. Tries for the lock once, as `renew` does."""
+        holds.end(self._database, (queue,), Wait.NEVER)
 
-    def _free(self, queue: str, wait: Wait) -> bool:
-        def body(_: Moment) -> None:
-            self._database.run(sql.UNBLOCK, (queue,))
-            self._database.run(sql.FORGET_QUEUE, (queue,))
-
-        held = self._database.read(lambda _: self._database.one(sql.IS_BLOCKED, (queue,))) is not None
-        if held:
-            self._database.write(body, synced=False, wait=wait)
-        return held
+    def unblock_all(self, queues: Collection[str]) -> None:
+        """End the holds of these queues."""
+        holds.end(self._database, queues, Wait.PATIENT)
 
     # Upkeep: processes.
 
@@ -330,7 +325,7 @@ class SqliteStore:
         touched = desk.retry(self._database, selection, dry_run=dry_run)
         if selection.queue is None or dry_run:
             return touched
-        return replace(touched, freed=self._free(selection.queue, Wait.PATIENT))
+        return replace(touched, freed=holds.end(self._database, (selection.queue,), Wait.PATIENT))
 
     def cancel(self, selection: Selection, *, dry_run: bool = False) -> Touched:
         """Take waiting jobs away, each recorded as cancelled; running ones are asked to end."""

@@ -238,8 +238,11 @@ class Edge:
     def progress(self, claim: Claim, progress: Progress) -> None:
         self._write("progress", lambda: self._store.progress(claim, progress), patient=False)
 
-    def unblock(self, queue: str, *, patient: bool = False) -> None:
-        self._write("unblock", lambda: self._store.unblock(queue, patient=patient), patient=patient)
+    def unblock(self, queue: str) -> None:
+        self._write("unblock", lambda: self._store.unblock(queue), patient=False)
+
+    def unblock_all(self, queues: Collection[str]) -> None:
+        self._write("unblock", lambda: self._store.unblock_all(queues))
 
     # Processes.
 

@@ -86,7 +86,7 @@ def test_a_lock_that_stays_is_busy_for_every_verb_and_changes_nothing(path: Path
 
 PATIENT_CALLS: dict[str, Callable[[Store], object]] = {
     "enqueue": add,
-    "unblock": lambda store: store.unblock("mail", patient=True),
+    "unblock_all": lambda store: store.unblock_all(["other", "mail"]),
 }
 
 

@@ -186,8 +186,18 @@ def test_a_blocked_queue_is_shown_with_the_reason(store: Store, clock: TwoHands)
     assert (queue.blocked_until, queue.blocked_reason) == (None, None)
 
 
+def test_all_of_several_are_unblocked(store: Store) -> None:
+    for queue in ("data", "mail", "news"):
+        add(store, queue)
+        store.settle(claimed(store, queue), Release("/no/such: not found", block=30.0))
+    store.unblock_all(["mail", "empty", "data"])
+    blocked = {one.name for one in store.overview([]).queues if one.blocked_until is not None}
+    assert blocked == {"news"}
+
+
 def test_unblocking_what_is_not_blocked_does_nothing(store: Store) -> None:
     store.unblock("mail")
+    store.unblock_all(["mail"])
     assert store.overview([]).queues == ()
 
 
