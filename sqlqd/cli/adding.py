@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sqlqd.cli.failure import Failed, Refused, tell
 from sqlqd.cli.output import Output, ReaderLeft
-from sqlqd.cli.unbroken import interrupt_alike, unbroken
+from sqlqd.cli.unbroken import held, interrupt_alike, unbroken
 from sqlqd.config.settings import LARGEST_PAYLOAD, Queue
 from sqlqd.newjob import Enqueued, NewJob
 from sqlqd.payload import PayloadRefused, accept
@@ -27,7 +27,9 @@ PIECE = 65_536
 _BATCH = 1000
 """Jobs of one transaction: whoever else writes waits for it."""
 _LARGEST_ATOMIC = 512 * 1024**2
-"""Bytes of jobs that are kept for one transaction."""
+"""Bytes of memory for the jobs of one transaction."""
+_OF_A_JOB = 500
+"""Bytes that each takes beside its payload."""
 
 
 class Intake:
@@ -88,10 +90,11 @@ def add_lines(entry: "Entry", intake: Intake, told: Told, *, atomic: bool) -> No
     interrupt_alike()
     try:
         for batch in _whole(intake) if atomic else _batches(intake):
-            with unbroken():
+            # Once all of them are on disk there is nothing left that a signal could break off.
+            with held() if atomic else unbroken():
                 on_disk = entry.enqueue(batch)
                 added += len(batch)
-            told.added(on_disk)
+                told.added(on_disk)
             entry.give_way()
     except (Refused, StoreError, OSError, KeyboardInterrupt) as error:
         if added == 0:
@@ -105,7 +108,7 @@ def _whole(intake: Intake) -> Iterator[list[NewJob]]:
     size = 0
     for batch in _batches(intake):
         jobs += batch
-        size += sum(len(job.payload) for job in batch)
+        size += sum(len(job.payload) + _OF_A_JOB for job in batch)
         if size > _LARGEST_ATOMIC:
             raise Refused("this is too much for one transaction: leave --atomic out; nothing was added")
     if jobs:

@@ -48,6 +48,8 @@ def explained(error: BaseException) -> tuple[int, tuple[str, ...]]:
         denied = error.errno in (errno.EACCES, errno.EPERM)
         where = f"{os.fsdecode(error.filename)}: " if error.filename else ""
         return exits.DENIED if denied else exits.IO, (f"{where}{error.strerror or error}",)
+    if isinstance(error, MemoryError):
+        return exits.FAILED, ("the memory that there is does not suffice for this",)
     return _of_ours(error) or (exits.FAILED, (_bug(error),))
 
 

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from sqlqd.cli import adding
+from sqlqd.cli.failure import Refused
+from sqlqd.newjob import NewJob
 from tests.support.shell import SQLQD, Desk
 
 
@@ -75,6 +78,17 @@ def test_atomic_is_all_or_none(desk: Desk) -> None:
     assert desk.payloads("json") == ["1", "2"]
 
 
+def test_atomic_counts_what_empty_lines_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    read, write = os.pipe()
+    os.write(write, b"\n" * 100)
+    os.close(write)
+    monkeypatch.setattr(adding, "STANDARD_INPUT", read)
+    monkeypatch.setattr(adding, "_LARGEST_ATOMIC", 5000)
+    with pytest.raises(Refused, match="leave --atomic out"):
+        list(adding._whole(adding.Intake(NewJob("mail"), None)))
+    os.close(read)
+
+
 def test_a_line_without_an_end_is_not_read_for_ever(desk: Desk) -> None:
     with Path("/dev/zero").open("rb") as endless:
         done = subprocess.run(
@@ -113,18 +127,22 @@ def test_interrupted_it_says_how_many_were_added(desk: Desk) -> None:
 def test_stopped_by_a_signal_at_a_commit_it_counts_what_is_on_disk(
     desk: Desk, number: signal.Signals, point: str
 ) -> None:
-    code, _, told = _signalled(desk, number, point, "--lines", stdin=b"1\n2\n3\n")
+    code, out, told = _signalled(desk, number, point, "--lines", stdin=b"1\n2\n3\n")
     assert code == 1
     assert told.startswith(f"sqlqd: lines added: {len(desk.jobs())};")
-    assert len(desk.jobs()) == 3
+    assert (len(desk.jobs()), out.split()) == (3, [job["id"] for job in desk.jobs()])
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("point", ["store.before_commit", "store.after_commit"])
-def test_one_job_that_is_on_disk_is_told_whatever_signal_comes(
-    desk: Desk, number: signal.Signals, point: str
+@pytest.mark.parametrize(
+    ("words", "stdin"), [(("payload",), b""), (("--lines", "--atomic"), b"1\n2\n3\n")], ids=["one", "atomic"]
+)
+def test_what_is_all_on_disk_is_told_whatever_signal_comes(
+    desk: Desk, number: signal.Signals, point: str, words: tuple[str, ...], stdin: bytes
 ) -> None:
-    code, out, told = _signalled(desk, number, point, "payload")
+    code, out, told = _signalled(desk, number, point, *words, stdin=stdin)
+    assert len(desk.jobs()) == (stdin.count(b"\n") or 1)
     assert (code, out.split(), told) == (0, [job["id"] for job in desk.jobs()], "")
 
 
