@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -26,7 +25,7 @@ from sqlqd.printable import printable
 from sqlqd.relics import Relics, log_ended
 from sqlqd.seat import Child, Role
 from sqlqd.steward import steward
-from sqlqd.store.base import StoreBusy, StoreError
+from sqlqd.store.base import StoreError
 from sqlqd.store.library import is_safe, version
 from sqlqd.store.sqlite import open_store
 from sqlqd.worker import work
@@ -178,9 +177,6 @@ def _prepare(config: Config, cgroups: Domain | None, *, paused: bool) -> int:
         )
         if paused:
             store.pause([""])
-        # Whoever starts a daemon may have mended what held a queue. Under a long lock that ends by itself.
-        with suppress(StoreBusy):
-            store.unblock_all(config.queues)
         running = store.find(Selection(states=frozenset({State.RUNNING})))
         held = [Lease(job.id, job.locked_by or "") for job in running]
         store.close()

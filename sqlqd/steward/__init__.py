@@ -25,7 +25,6 @@ from sqlqd.steward.wakeup import POLL_INTERVAL, Attention
 from sqlqd.store.base import (
     Opener,
     Store,
-    StoreBusy,
     StoreDenied,
     StoreError,
     StoreForeign,
@@ -141,7 +140,9 @@ class Steward:
         store = self._open_store()
         try:
             store.daemon_started(self._announcement())
-            self._unblock(store)
+            if not self._has_worked:
+                # Whoever starts a daemon, or loads a configuration again, may have mended what held a queue.
+                store.unblock_all(self._config.queues)
         except BaseException:
             store.close()
             raise
@@ -164,14 +165,6 @@ class Steward:
             self._seat.board.put_time(self._seat.slot, Cell.STARTED, self._clock.awake())
             log.event("steward.started")
         return store, chores
-
-    def _unblock(self, store: Store) -> None:
-        """Whoever loads a configuration again may have mended what held a queue. A start does it itself."""
-        if self._has_worked or self._loaded_at <= self._started_at:
-            return
-        # Under a long lock each is tried again in time, as ever.
-        with suppress(StoreBusy):
-            store.unblock_all(self._config.queues)
 
     def _announcement(self) -> DaemonSeen:
         return DaemonSeen(

@@ -1,5 +1,7 @@
 """The ends of a claim. Every statement that changes a job here matches its token: that is the fence."""
 
+from dataclasses import replace
+
 from sqlqd.model import Bury, Cancel, Claim, Done, Outcome, Release, Retry, Verdict
 from sqlqd.store import requests
 from sqlqd.store import statements as sql
@@ -21,6 +23,9 @@ def settle(
         verdict = requests.overruled(verdict, requests.of(database, claim))
         if isinstance(verdict, Bury | Cancel):
             database.insist_on_sync()
+    if isinstance(verdict, Release) and claim.blocks and not database.one(sql.IS_BLOCKED, (claim.job.queue,)):
+        # Freed since this claim tried it: what was wrong then says nothing of how it is now.
+        verdict = replace(verdict, block=0.0)
     return verdict if _settled(database, claim, verdict, outcome, now) else None
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -83,6 +84,22 @@ def test_a_held_queue_is_freed(daemon: Daemon) -> None:
     program.chmod(0o755)
     reload(daemon, QUEUES)
     daemon.event("job.finished", patience=4, job_id=job)
+
+
+def test_a_held_queue_is_freed_by_a_start_under_a_lock(tmp_path: Path) -> None:
+    with Daemon(tmp_path, QUEUES, daemon='busy_timeout = "100ms"') as daemon:
+        daemon.start()
+        job = daemon.insert("missing")
+        daemon.event("queue.blocked")
+        daemon.stop()
+        program = daemon.home / "program"
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+        daemon.sql("UPDATE sqlqd_queues SET blocks = 9, blocked_until = unixepoch() + 290 WHERE blocks > 0")
+        with daemon.locked():
+            daemon.start(ready=False)
+            time.sleep(1.5)
+        daemon.event("job.finished", job_id=job)
 
 
 def test_another_database_waits_for_a_restart_and_that_is_said(daemon: Daemon) -> None:

@@ -248,6 +248,17 @@ def test_a_probe_that_fails_blocks_again_and_counts(store: Store, clock: TwoHand
         clock.pass_by(30)
 
 
+def test_a_probe_of_before_a_queue_was_freed_does_not_hold_it_again(store: Store, clock: TwoHands) -> None:
+    add(store)
+    store.settle(claimed(store), Release("cannot start", block=30.0))
+    clock.pass_by(30)
+    probe = claimed(store)
+    store.unblock_all(["mail"])
+    settled = store.settle(probe, Release("cannot start", block=60.0))
+    assert settled.verdict == Release("cannot start")
+    assert claimed(store).blocks == 0
+
+
 def test_workers_that_fail_together_are_one_failure(store: Store, clock: TwoHands) -> None:
     store.enqueue([NewJob("mail")] * 3)
     together = [claimed(store, who=holder(number)) for number in range(3)]
