@@ -67,7 +67,8 @@ the configuration, where no option names one
 no colours
 .PP
 Commands get SQLQD_JOB_ID, SQLQD_QUEUE, SQLQD_KEY, SQLQD_ATTEMPT, SQLQD_MAX_ATTEMPTS, SQLQD_CONFIG,
-SQLQD_CONTROL, and SQLQD_PAYLOAD where the payload has at most 64 KiB; it comes by standard input too.
+SQLQD_WORKER, SQLQD_CONTROL, and SQLQD_PAYLOAD where the payload has at most 64 KiB; it comes by standard
+input too.
 .SH FILES
 .TP
 .I /etc/sqlqd/sqlqd.toml

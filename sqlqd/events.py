@@ -20,9 +20,6 @@ class Event:
 
 
 EVENTS = {
-    "daemon.starting": Event(
-        INFO, "4901e3af6ea747c0ac85cf08cce1fc96", "starting with {workers} workers on {database}"
-    ),
     "daemon.ready": Event(INFO, "e50201160b6e4ff1adde07565de2fd89", "ready: {workers} workers on {database}"),
     "daemon.reloaded": Event(
         INFO, "4c7fc229ffb14d96b04dd32e29583f54", "configuration loaded again: {changes}"

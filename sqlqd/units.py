@@ -39,11 +39,12 @@ def duration(text: str, *, bare: bool = False) -> float:
     if not parts or at < len(text):
         raise ValueError(f'{text[:_LONGEST]!r} is not a length of time, such as "30s" or "1h 30min"')
     if any(not unit for _, unit in parts) and not (bare and len(parts) == 1):
-        raise ValueError(f'{text!r} has a number without a unit: write "{text.strip()}s" for seconds')
+        such = 'each needs one, as in "1h 30min"' if parts[1:] else f'write "{text.strip()}s" for seconds'
+        raise ValueError(f"{text!r} has a number without a unit: {such}")
     seconds = 0.0
     for number, unit in parts:
         if unit and unit not in _SECONDS:
-            raise ValueError(f"{text!r} has no unit that is known here: ms, s, min, h, d and w are")
+            raise ValueError(f"{text!r} has no unit that is known here: ms, s, min, h, d, w, month and y are")
         seconds += float(number) * _SECONDS[unit or "s"]
     if math.isinf(seconds):
         raise ValueError(f"{text[:20]!r}… is too long")

@@ -19,7 +19,7 @@ def backup(session: Session, *, file: Path, force: bool) -> None:
     """Copy the database to FILE, as it is at one moment, while the daemon and its jobs go on.
 
     FILE is there once the copy is whole and on the disk, with the database's permissions. Jobs that run at
-    that moment are ready in the copy. How to go back to one, or on to another machine: docs/backup.md.
+    that moment run again from the copy. How to go back to one, or on to another machine: docs/backup.md.
 
     Example: sqlqd backup /var/backups/queue-$(date +%F).db
     """

@@ -95,12 +95,18 @@ def _facts(config: Config, queue: Queue) -> list[tuple[str, str]]:
         *([("limits", f"at most {told}")] if (told := confined.told(queue)) else []),
         ("lease", spell(queue.lease)),
         *_attempts(queue),
-        ("payload", f"{'JSON' if queue.json else 'text'}, at most {spell_size(queue.max_payload)}"),
+        ("payload", _payload(queue)),
+        *([] if queue.log_output else [("output", "not in the log")]),
         ("done jobs", f"recorded for {spell(queue.keep_done)}" if queue.keep_done else "not recorded"),
         ("dead jobs", "kept" if math.isinf(queue.keep_dead) else f"kept for {spell(queue.keep_dead)}"),
         *promises.told(queue),
         ("on a stop", f"has {spell(queue.drain_timeout)} to end"),
     ]
+
+
+def _payload(queue: Queue) -> str:
+    way = "" if queue.payload_env else ", by standard input alone"
+    return f"{'JSON' if queue.json else 'text'}, at most {spell_size(queue.max_payload)}{way}"
 
 
 def _attempts(queue: Queue) -> list[tuple[str, str]]:
@@ -109,9 +115,11 @@ def _attempts(queue: Queue) -> list[tuple[str, str]]:
     rule = queue.backoff
     end = spell(gives_up_after(rule, queue.max_attempts))
     crashes = f"at most {queue.max_crashes} crash{'' if queue.max_crashes == 1 else 'es'}"
+    chance = f", give or take {rule.jitter:.0%}" if rule.jitter else ""
+    pauses = f"{spell(rule.initial)}, each {rule.factor:g} times the last, at most {spell(rule.max)}{chance}"
     return [
         ("attempts", f"{queue.max_attempts}, and {crashes}; gives up after about {end}"),
-        ("pauses", f"{spell(rule.initial)}, each {rule.factor:g} times the last, at most {spell(rule.max)}"),
+        ("pauses", pauses),
     ]
 
 
@@ -128,6 +136,8 @@ def _document(
         "workers": daemon.workers,
         "drain_timeout_seconds": _finite(daemon.drain_timeout),
         "busy_timeout_seconds": daemon.busy_timeout,
+        "log_level": daemon.log_level,
+        "log_format": daemon.log_format,
         "queues": [
             {
                 "name": queue.name,
@@ -140,9 +150,12 @@ def _document(
                 "kill_grace_seconds": queue.kill_grace,
                 "max_attempts": queue.max_attempts,
                 "max_crashes": queue.max_crashes,
+                "backoff": _backoff(queue.backoff),
                 "gives_up_after_seconds": gives_up_after(queue.backoff, queue.max_attempts),
                 "payload": "json" if queue.json else "text",
                 "max_payload": queue.max_payload,
+                "payload_env": queue.payload_env,
+                "log_output": queue.log_output,
                 "keep_done_seconds": queue.keep_done,
                 "keep_dead_seconds": _finite(queue.keep_dead),
                 "drain_timeout_seconds": _finite(queue.drain_timeout),
@@ -158,6 +171,15 @@ def _document(
         ],
         "schedules": [promises.schedule_document(one) for one in config.schedules.values()],
         "warnings": warnings,
+    }
+
+
+def _backoff(rule: Backoff) -> dict[str, float]:
+    return {
+        "initial_seconds": rule.initial,
+        "factor": rule.factor,
+        "max_seconds": rule.max,
+        "jitter": rule.jitter,
     }
 
 

@@ -5,7 +5,7 @@ import os
 from sqlqd import exits, newjob
 from sqlqd.cli.adding import PIECE, STANDARD_INPUT, Intake, Told, add_lines
 from sqlqd.cli.failure import Failed, Refused
-from sqlqd.cli.session import Session, unknown_queue
+from sqlqd.cli.session import Session, unknown
 from sqlqd.cli.unbroken import held, unbroken
 from sqlqd.clock import SystemClock
 from sqlqd.config.settings import Queue
@@ -117,7 +117,7 @@ def _configured(session: Session, name: str, *, any_queue: bool) -> Queue | None
     queues = session.config.queues
     if name in queues or any_queue:
         return queues.get(name)
-    raise Refused(unknown_queue(name, queues))
+    raise Refused(unknown(name, queues))
 
 
 def _payload(given: str | None, limit: int) -> bytes:

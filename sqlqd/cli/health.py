@@ -24,10 +24,10 @@ from sqlqd.store.base import StoreError
 def health(session: Session, *, max_wait: float | None, max_dead: int | None, as_json: bool) -> int:
     """Say in one line whether the queue does its work; exit with 0 if so, else with 1.
 
-    Not well is: no daemon runs, a queue is held since its command cannot be started, jobs wait in a queue
-    that is not configured, a changed configuration was not loaded, the database's disk is full, or the
-    database cannot be read; and what is beyond the limits given. Jobs of paused queues may wait as
-    long as they like.
+    Not well is: no daemon runs, a queue is held since its command cannot be started or by its breaker, jobs
+    wait in a queue that is not configured, a changed configuration was not loaded, the database's disk is
+    full, or the database cannot be read; and what is beyond the limits given. Jobs of paused queues may
+    wait as long as they like.
 
     Example: sqlqd health --max-wait 10min --max-dead 100
     """

@@ -11,7 +11,7 @@ from sqlqd.cli.failure import Failed, Refused
 from sqlqd.cli.holding import ORPHANED, Holding
 from sqlqd.cli.output import Output
 from sqlqd.cli.selection import check_queue, is_used, missing, no_such, read_ids, selecting, selection
-from sqlqd.cli.session import Session, unknown_queue
+from sqlqd.cli.session import Session, unknown
 from sqlqd.clock import SystemClock
 from sqlqd.model import Order, Selection, State
 
@@ -91,7 +91,7 @@ def _names_queue(session: Session, store: "Store", argument: str) -> bool:
     if is_used(store, argument):
         return True
     if next(store.find(Selection(ids=(argument,))), None) is None:
-        raise Refused(unknown_queue(argument, session.config.queues))
+        raise Refused(unknown(argument, session.config.queues))
     return False
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from sqlqd.cli import status
+from sqlqd.cli.failure import Failed
 from sqlqd.cli.output import Output
 from sqlqd.cli.session import Session
 from sqlqd.metrics import Facts, text
@@ -50,6 +51,8 @@ def metrics(session: Session, *, target: str | None) -> None:
 
 def _write(target: Path, told: str) -> None:
     """The collector reads what ends in `.prom`, at any moment, as a user of its own."""
+    if not target.parent.is_dir():
+        raise Failed(f"the directory {target.parent} does not exist; make it first")
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
         with part.open("x", encoding="utf-8") as file:

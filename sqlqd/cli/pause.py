@@ -71,7 +71,11 @@ def resume(session: Session, *, queues: tuple[str, ...], everything: bool) -> in
         held = {one.queue for one in store.pauses()}
         store.resume(held | {*names} if everything else names)
         with Output() as output:
-            output.line(f"resumed {_words(names)}")
+            paused = names if everything else tuple(name for name in names if name in held)
+            if paused:
+                output.line(f"resumed {_words(paused)}")
+            if idle := tuple(name for name in names if name not in paused):
+                output.line(f"not paused: {_words(idle)}")
     if not everything and "" in held:
         tell("all queues are still paused; end that with `sqlqd resume --all`")
         return exits.FAILED

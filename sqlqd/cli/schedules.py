@@ -8,9 +8,8 @@ from sqlqd.cli import complete, values
 from sqlqd.cli.failure import Refused, tell
 from sqlqd.cli.output import Output
 from sqlqd.cli.records import fit
-from sqlqd.cli.session import Session
+from sqlqd.cli.session import Session, unknown
 from sqlqd.clock import SystemClock
-from sqlqd.config.tables import meant
 from sqlqd.moments import beside, iso, local
 from sqlqd.timetable import Past, Schedule, decide
 
@@ -86,7 +85,7 @@ def trigger(session: Session, *, name: str, as_json: bool) -> None:
     """
     known = session.config.schedules
     if name not in known:
-        raise Refused(f"no schedule {name!r} is configured{meant(name, known)}")
+        raise Refused(unknown(name, known, "schedule"))
     with session.store(create=True) as store:
         (added,) = store.enqueue([known[name].job_now(SystemClock().wall())])
     with Output() as output:

@@ -9,7 +9,7 @@ import click
 
 from sqlqd.cli import complete, values
 from sqlqd.cli.failure import Refused
-from sqlqd.cli.session import Session, unknown_queue
+from sqlqd.cli.session import Session, unknown
 from sqlqd.model import SHORTEST_PREFIX, Selection, State
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def check_queue(session: Session, store: "Store", name: str | None) -> None:
     """Refuse the name of a queue that is neither configured nor has jobs: it is a slip of the pen."""
     queues = session.config.queues
     if name is not None and name not in queues and not is_used(store, name):
-        raise Refused(unknown_queue(name, queues))
+        raise Refused(unknown(name, queues))
 
 
 def missing(asked: Sequence[str], found: Iterable[str]) -> list[str]:

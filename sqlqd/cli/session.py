@@ -116,12 +116,12 @@ class Session:
                 store.close()
 
 
-def unknown_queue(name: str, configured: Iterable[str]) -> str:
-    """What to tell a person who named a queue that is not configured."""
+def unknown(name: str, configured: Iterable[str], what: str = "queue") -> str:
+    """What to tell a person who named a queue, or something else of the configuration, that is not in it."""
     from sqlqd.config.tables import meant  # noqa: PLC0415 - only those who err pay for it
 
     names = list(configured)
     hint = meant(name, names)
     if not hint and names:
         hint = f" (there are: {', '.join(names[:_NAMED])}{', …' if len(names) > _NAMED else ''})"
-    return f"no queue {name!r} is configured{hint}"
+    return f"no {what} {name!r} is configured{hint}"

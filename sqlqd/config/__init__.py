@@ -63,6 +63,8 @@ def _text(path: Path) -> str:
         from sqlqd import rights  # noqa: PLC0415 - only those who may not pay for it
 
         raise ConfigDenied(f"{path}: no permission to read it; {rights.to_read(path)}") from None
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file; `sqlqd -c {path} init` writes one to begin with") from None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
     if len(data) > _LARGEST:

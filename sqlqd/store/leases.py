@@ -12,6 +12,8 @@ from sqlqd.store.ledger import KEPT_ATTEMPTS, SLOT, bury
 _AT_ONCE = 500
 """Leases ended in one transaction."""
 
+_OF_ANOTHER_BOOT = "it ran before the machine was started anew, or when a backup was made"
+
 _LONGEST_FOREIGN = 86_400.0
 """Seconds from now that another program's lease may end: it has no boot whose clock would tell."""
 
@@ -67,6 +69,7 @@ def end(database: Database, leases: list[Row], reason: str, now: float) -> list[
 
 def _end(database: Database, lease: Row, reason: str, now: float) -> Lost:
     rowid, crashed = lease
+    reason = reason if crashed else _OF_ANOTHER_BOOT
     name, queue, attempts = database.one(sql.LOST_JOB, (rowid,)) or (b"", b"", 0)
     lost = Lost(
         name.decode(errors="replace"),

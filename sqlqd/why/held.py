@@ -31,7 +31,8 @@ def held_up(seen: Circumstances, held: Held, daemons: Sequence[DaemonNow], start
 
 def _over(held: Held) -> Reason:
     if held.earlier_boot or held.left is None:
-        since = "is of an earlier boot of this machine" if held.earlier_boot else "makes no sense"
+        boot = "is of an earlier boot of this machine, or of the database that this is a copy of"
+        since = boot if held.earlier_boot else "makes no sense"
         return Reason("lease_over", f"its lease {since}: the daemon takes the job back at its next look")
     clause = (
         f"its lease is over since {spell(-held.left)} without having been renewed: the daemon ends what "

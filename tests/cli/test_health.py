@@ -81,6 +81,15 @@ def test_the_file_is_replaced_at_one_stroke_and_for_everybody(desk: Desk) -> Non
     assert target.read_text() == written
 
 
+def test_a_folder_that_is_missing_is_named_with_what_to_do(desk: Desk) -> None:
+    desk.enqueue("mail")
+    refused = desk.run("metrics", "-o", str(desk.directory / "missing" / "sqlqd.prom"))
+    assert (refused.code, f"{desk.directory / 'missing'} does not exist; make it first" in refused.err) == (
+        1,
+        True,
+    )
+
+
 @pytest.mark.parametrize("verb", ["health", "metrics"])
 def test_it_leaves_the_database_as_it_was(desk: Desk, verb: str) -> None:
     desk.enqueue("mail")

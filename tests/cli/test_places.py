@@ -92,6 +92,16 @@ def test_contradictions_are_refused(desk: Desk, words: tuple[str, ...]) -> None:
     assert (result.code, result.out, result.err.count("\n")) == (2, "", 1), result
 
 
+def test_a_configuration_that_is_missing_can_be_begun(desk: Desk) -> None:
+    missing = desk.run("-c", "other.toml", "status")
+    assert (missing.code, f"`sqlqd -c {desk.directory}/other.toml init` writes one" in missing.err) == (
+        78,
+        True,
+    )
+    desk.good("-c", "other.toml", "init")
+    desk.good("-c", "other.toml", "check")
+
+
 def test_init_makes_a_project_here_whatever_the_environment_names(desk: Desk) -> None:
     desk.config.unlink()
     result = desk.run("init", env=surroundings(desk, SQLQD_CONFIG=f"{desk.directory}/elsewhere.toml"))

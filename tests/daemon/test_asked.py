@@ -95,7 +95,7 @@ def test_a_paused_queue_waits_while_others_go_on_and_over_a_restart(daemon: Daem
     daemon.start()
     daemon.event("job.finished", job_id=daemon.insert("second", "0"))
     assert not daemon.events("job.started", job_id=waiting)
-    assert good(daemon, "resume", "quick") == "resumed quick\n"
+    assert good(daemon, "resume", "quick", "second") == "resumed quick\nnot paused: second\n"
     daemon.event("job.finished", job_id=waiting)
     daemon.event("queue.resumed", queue="quick")
 

@@ -51,6 +51,7 @@ def test_jobs_come_by_the_clock_and_one_at_a_time(tmp_path: Path) -> None:
         added = daemon.sqlqd("trigger", "nightly").stdout.strip()
         assert daemon.sql(f"SELECT queue FROM jobs WHERE id = '{added}'") == "quick"
         assert daemon.sqlqd("trigger", "nightlie").returncode == 2
+        assert "there are: " in daemon.sqlqd("trigger", "nope").stderr
 
 
 def test_a_schedule_with_mistakes_is_refused_with_all_of_them(tmp_path: Path) -> None:

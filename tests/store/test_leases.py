@@ -113,7 +113,9 @@ def test_after_a_reboot_every_lease_is_over_and_no_crash_counts(store: Store, cl
     for _ in ids:
         claimed(store, Rules("mail", lease=86_400.0))
     clock.reboot()
-    assert len(store.expire_leases()) == 3
+    assert {job.reason for job in store.expire_leases()} == {
+        "it ran before the machine was started anew, or when a backup was made"
+    }
     again = [claimed(store, who=holder(2)) for _ in ids]
     assert {one.job.id for one in again} == ids
     assert {(one.job.attempts, one.job.crashes) for one in again} == {(2, 0)}

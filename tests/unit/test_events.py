@@ -48,3 +48,13 @@ def test_only_events_of_the_table_are_logged() -> None:
                     used.add(name.value)
     assert len(used) > 10
     assert used <= EVENTS.keys()
+
+
+def test_every_event_of_the_table_is_logged() -> None:
+    """By its name, or by its end behind what a process is: `f"{role}.stuck"`."""
+    said = set()
+    for path in SOURCES.rglob("*.py"):
+        if path.name != "events.py":
+            nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            said |= {node.value for node in nodes if isinstance(node, ast.Constant)}
+    assert [name for name in EVENTS if not said & {name, f".{name.split('.')[1]}"}] == []

@@ -59,6 +59,12 @@ def test_what_is_no_length_of_time_is_refused(text: str) -> None:
         units.duration(text)
 
 
+def test_a_unit_that_lacks_is_asked_for() -> None:
+    for text, words in (("30", '"30s" for seconds'), ("1h30", "each needs one"), ("1x", "month and y are")):
+        with pytest.raises(ValueError, match=words):
+            units.duration(text)
+
+
 def test_a_number_alone_is_seconds_where_that_is_wanted() -> None:
     assert units.duration("90", bare=True) == 90
     with pytest.raises(ValueError, match="unit"):
