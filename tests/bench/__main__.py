@@ -6,7 +6,6 @@ Ratios are of figures of one round, medians over several. docs/performance.md te
 import argparse
 import importlib.util
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -89,14 +88,14 @@ def _sum_up(found: list[Measured], absent: list[str]) -> None:
 
 def _measured(chosen: dict[str, Group], *, as_json: bool) -> Iterator[Measured]:
     for name, group in chosen.items():
-        load = os.getloadavg()[0]
+        busy = report.busy()
         if not as_json:
-            print(f"\n{name} (load average {load:.2f})")
+            print(f"\n{name} (processors busy before: {busy:.0%})")
         rows = group()
         for row in rows:
-            print(line(name, load, row) if as_json else row.text())
+            print(line(name, busy, row) if as_json else row.text())
         sys.stdout.flush()
-        yield name, load, rows
+        yield name, busy, rows
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import os
 import platform
 import re
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -48,6 +49,20 @@ def _file_system(folder: str) -> str:
     return kind
 
 
+def busy(seconds: float = 1.0) -> float:
+    """Which part of the processors' time something else takes now. A load average would tell of us, too."""
+    idle, total = _times()
+    time.sleep(seconds)
+    later_idle, later_total = _times()
+    return 1.0 - (later_idle - idle) / max(1, later_total - total)
+
+
+def _times() -> tuple[int, int]:
+    """Idle or waiting for disks, and all, in the kernel's ticks."""
+    ticks = [int(one) for one in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    return ticks[3] + ticks[4], sum(ticks)
+
+
 def described(known: dict[str, str]) -> str:
     """A head as one line."""
     return ", ".join(value if name == "date" else f"{name}: {value}" for name, value in known.items())
@@ -56,12 +71,12 @@ def described(known: dict[str, str]) -> str:
 def table(
     known: dict[str, str], groups: Sequence[tuple[str, float, Sequence[Row]]], absent: Sequence[str]
 ) -> str:
-    """The page's part that the bench writes: groups are of a name, the load at its start, and rows."""
+    """The page's part that the bench writes: groups are of a name, how busy the processors were, and rows."""
     lines = [described(known) + ".", "", _line(_HEADS), _line(["---"] * len(_HEADS))]
     for _, _, rows in groups:
         lines += [_line(row.cells()) for row in rows]
-    loads = ", ".join(f"{name} {load:.2f}" for name, load, _ in groups)
-    lines += ["", f"Load average as each group began: {loads}."]
+    shares = ", ".join(f"{name} {share:.0%}" for name, share, _ in groups)
+    lines += ["", f"How busy the processors were in the second before each group: {shares}."]
     if absent:
         lines += ["", f"Not installed, so not measured: {'; '.join(absent)}."]
     return "\n".join(lines)

@@ -134,6 +134,6 @@ def percentile(values: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-def line(group: str, load: float, row: Row) -> str:
+def line(group: str, busy: float, row: Row) -> str:
     """A row as a JSON document."""
-    return json.dumps({"group": group, "load": round(load, 2), **row.document()}, ensure_ascii=False)
+    return json.dumps({"group": group, "busy_before": round(busy, 3), **row.document()}, ensure_ascii=False)
