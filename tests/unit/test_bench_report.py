@@ -1,12 +1,14 @@
 """What the bench makes of figures: ratios within rounds, their spread, verdicts, and a page's table."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.bench.peers import MissedJobsError, expect
-from tests.bench.report import BEGIN, END, between, described, head, pictures, table
+from tests.bench.report import BEGIN, END, between, busy, described, head, pictures, processors, table
 from tests.bench.rows import Row, alone, compared, figure, in_turns, line, percentile, spread
 
 
@@ -107,7 +109,7 @@ def test_the_table_says_from_where_its_figures_are() -> None:
     assert text.startswith("2026-01-02, kernel: Linux.")
     assert r"| a \| b | 2 ms |  |  |  | ≤ 1 | MISSED |" in text.splitlines()
     assert "| told | 3 ms |  |  |  |  |  |" in text.splitlines()
-    assert "began: pickup 0.50." in text
+    assert "before each group: pickup 50%." in text
     assert "not measured: nq (apt install nq)." in text
 
 
@@ -129,6 +131,13 @@ def test_the_head_names_the_machine() -> None:
     assert known["kernel"] in described(known)
 
 
-def test_a_line_is_a_document_with_its_group_and_the_load() -> None:
-    told = json.loads(line("claims", 1.234, Row("what", 2.0, "ms", goal=3.0)))
-    assert (told["group"], told["load"], told["met"], told["measured"]) == ("claims", 1.23, True, 2.0)
+def test_a_line_is_a_document_with_its_group_and_how_busy_it_was() -> None:
+    told = json.loads(line("claims", 0.1234, Row("what", 2.0, "ms", goal=3.0)))
+    assert (told["group"], told["busy_before"], told["met"], told["measured"]) == ("claims", 0.123, True, 2.0)
+
+
+def test_how_busy_the_processors_are_is_a_part_of_one_and_seen() -> None:
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as burns:
+        share = busy(0.5)
+        burns.kill()
+    assert 0.3 / processors() < share <= 1.0
